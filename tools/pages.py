@@ -7,6 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from pytest_codexsandbox.reports import journal_schema
 from tools import readme_matrix
 from tools.cli_reference import page as cli_page
 from tools.fingerprints_page import page as fingerprints_page
@@ -27,6 +28,7 @@ def generated() -> dict[Path, str]:
         REFERENCE / "options.md": options_page(),
         REFERENCE / "fingerprints.md": fingerprints_page(),
         REFERENCE / "profiles.md": profiles_page(),
+        journal_schema.SHIPPED: journal_schema.text(),
         REFERENCE / "cli.md": cli_page(),
         README: readme_matrix.put(readme, readme_matrix.text()),
     }

@@ -6,8 +6,9 @@ Source: multica-ai/multica#1246 and docs/codex-sandbox-troubleshooting.md there.
 """
 
 import re
+import tomllib
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -20,7 +21,6 @@ from codexsandbox_incidents.multica_blocks import (
     taken_back,
     upsert,
 )
-from codexsandbox_incidents.multica_windows import windows_state
 from pytest_codexsandbox.config_writer import PolicyRequest, request_of
 from pytest_codexsandbox.model.generator import Mode, Request
 
@@ -34,6 +34,32 @@ _XDG: Final = {
     "XDG_CACHE_HOME": ".cache", "XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share",
     "XDG_STATE_HOME": ".local/state", "npm_config_cache": ".npm",
 }  # fmt: skip
+_NATIVE: Final = ("elevated", "unelevated")
+_ARGUMENT: Final = re.compile(r"(?:^|\s)(?:-c|--config)(?:[ =])\s*windows\.sandbox=(\S+)")
+
+
+def windows_state(text: str, args: str) -> Literal["absent", "native", "undecidable"]:
+    """The undecidable wins over a sandbox, and a sandbox over none: the careful side."""
+    states = (_state(_in_file(text)), _state(_in_arguments(args)))
+    return "undecidable" if "undecidable" in states else "native" if "native" in states else "absent"
+
+
+def _in_file(text: str) -> object:
+    """None: nothing is said. Python's own parser knows TOML 1.0, as Go's does."""
+    try:
+        windows = tomllib.loads(text).get("windows", {})
+    except (tomllib.TOMLDecodeError, UnicodeError):
+        return "unreadable"
+    return windows.get("sandbox") if isinstance(windows, dict) else windows
+
+
+def _in_arguments(args: str) -> object:
+    found = _ARGUMENT.findall(args)
+    return found[-1].strip("\"'") if found else None
+
+
+def _state(value: object) -> Literal["absent", "native", "undecidable"]:
+    return "absent" if value in (None, "") else "native" if value in _NATIVE else "undecidable"
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,17 +17,18 @@ Exit code 1: a requested image is not available.
 import argparse
 import json
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.commands.images_table import as_text
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness.backends import find_image_store
 from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
 from pytest_codexsandbox.matrix.suggestions import did_you_mean
-from pytest_codexsandbox.model.image_status import ImageListing, RemovedImage
+from pytest_codexsandbox.model.image_status import ImageListing, ImageRow, RemovedImage
 from pytest_codexsandbox.protocols import ImageStore
 from pytest_codexsandbox.registry import cache_folder
 
@@ -39,6 +40,30 @@ EXAMPLES: Final = (
     "codexsandbox images prune --all --dry-run",
 )
 NOT_HAD: Final = 1
+WIDTH: Final = 80
+
+
+def as_text(found: ImageListing, *, cache: Path) -> str:
+    lines = [f"images at {found.engine}, pinned in {cache / 'images.lock.json'}"]
+    lines += textwrap.wrap(f"as the lock file has it, for {found.fault}", WIDTH) if found.fault else []
+    wide = max((len(row.name) for row in found.rows), default=0)
+    for row in found.rows:
+        lines += _lines(row, wide)
+    return "\n".join(lines)
+
+
+def _lines(row: ImageRow, wide: int) -> Iterator[str]:
+    size = " + ".join(f"{one.size / 1e6:,.0f}" for one in row.variants if one.image)
+    ready = " ".join(one.bwrap for one in row.variants if one.image)
+    middle = f"{row.provider:<12} {size + ' MB' if size else '':<10} {_short(row.pin):<12} {ready}"
+    yield f"{row.name:<{wide}}  {row.state:<7}  {middle}".rstrip()
+    if row.why_not:
+        yield from textwrap.wrap(row.why_not, WIDTH, initial_indent="    ", subsequent_indent="    ")
+
+
+def _short(pin: str) -> str:
+    digest = pin.rpartition(":")[2]
+    return digest[:12] if digest else ""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

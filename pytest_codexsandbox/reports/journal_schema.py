@@ -1,7 +1,4 @@
-"""The published JSON Schema of a journal's lines, derived from the structs that write and read them.
-
-After a change of the model: `python -m pytest_codexsandbox.reports.journal_schema` writes the shipped file anew.
-"""
+"""Journal schema: the published JSON Schema of a journal's lines, derived from the structs that write and read them."""
 
 import json
 from pathlib import Path
@@ -40,7 +37,3 @@ def _with_its_number(components: dict[str, Any]) -> dict[str, Any]:
 
 def text() -> str:
     return json.dumps(journal_schema(), indent=1, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    SHIPPED.write_text(text(), encoding="utf-8")

@@ -6,7 +6,6 @@ import re
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.third_party.lock import of_npm, of_pip
 from pytest_codexsandbox.generators.third_party.package import Package, package_of
 from pytest_codexsandbox.matrix.generator_files import declared, real
 from pytest_codexsandbox.model.generator import Declaration
@@ -14,6 +13,7 @@ from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import data_folder
 from tests.unit.reports.generator_builders import bad, both, good
 from tools import real_page
+from tools.generator_lock import of_npm, of_pip
 
 REAL = real()
 CODEX = {"codex-mcp-add", "codex-mcp-add-remove", "codex-features-enable"}

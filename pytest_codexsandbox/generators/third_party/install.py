@@ -4,22 +4,23 @@ It becomes an entry of the cache by one rename, as a release of Codex does; one 
 pruning leaves alone what a run uses.
 """
 
+import os
 import shlex
 import shutil
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.errors import InputError, Unavailable
+from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
 from pytest_codexsandbox.generators.third_party import npm, pypi
-from pytest_codexsandbox.generators.third_party.file_hashes import files_below
 from pytest_codexsandbox.generators.third_party.package import Package, package_of
 from pytest_codexsandbox.model.generator import Declaration
 from pytest_codexsandbox.releases.artefact import Run
 from pytest_codexsandbox.releases.cache_entry import Entry, Origin
-from pytest_codexsandbox.releases.cache_files import ensure_folder, sha256_of
+from pytest_codexsandbox.releases.cache_files import PackageFile, ensure_folder, sha256_of
 from pytest_codexsandbox.releases.cache_limits import limit_from
 from pytest_codexsandbox.releases.disk_space import room_for
 from pytest_codexsandbox.releases.download_estimate import Forecast
@@ -32,6 +33,8 @@ Commands = Mapping[str, tuple[str, ...]]
 _BRING: Final[dict[str, Callable[..., None]]] = {"npm": npm.bring, "pypi": pypi.bring}
 _COMMANDS: Final[dict[str, Callable[[Package, Path], Commands]]] = {"npm": npm.commands, "pypi": pypi.commands}
 _SCHEMES: Final = ("cmd", "launch")
+_MOST_FILES: Final = 100_000
+_MOST_BYTES: Final = 2 << 30
 
 
 class InstalledTool(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,6 +157,35 @@ def _put(package: Package, store: Store, staging: Path, run: Run) -> Entry:
         integrity=_lock_digest(package),
     )
     return store.put(place, binary=first, files=files, origin=origin)
+
+
+def files_below(folder: Path) -> tuple[PackageFile, ...]:
+    """Sorted by path. An error for a link or a device, which neither npm nor a wheel brings, and for too much."""
+    found: list[PackageFile] = []
+    size = 0
+    for base, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names + [one for one in folders if (Path(base) / one).is_symlink()]):
+            path = Path(base) / name
+            seen = path.lstat()
+            if not stat.S_ISREG(seen.st_mode):
+                raise CodexSandboxError("the package holds a link or a device", where=str(path.relative_to(folder)))
+            size += seen.st_size
+            if len(found) >= _MOST_FILES or size > _MOST_BYTES:
+                raise CodexSandboxError(
+                    "the package is too large for a tool",
+                    where=str(folder),
+                    why=f"{len(found):,} files, {size / 1e6:,.0f} MB",
+                )
+            found.append(
+                PackageFile(
+                    path=path.relative_to(folder).as_posix(),
+                    size=seen.st_size,
+                    mode=stat.S_IMODE(seen.st_mode),
+                    sha256=sha256_of(path),
+                )
+            )
+    return tuple(sorted(found, key=lambda file: file.path))
 
 
 def _lock_digest(package: Package) -> str:

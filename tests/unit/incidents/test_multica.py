@@ -7,8 +7,8 @@ import pytest
 import tomli
 from codexsandbox_incidents import multica
 from codexsandbox_incidents.file_writing import Result
+from codexsandbox_incidents.multica import windows_state
 from codexsandbox_incidents.multica_blocks import go_quoted
-from codexsandbox_incidents.multica_windows import windows_state
 
 from tests.unit.generators.call_builders import home, request
 

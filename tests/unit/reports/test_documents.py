@@ -122,13 +122,6 @@ def lines(kind: str) -> list[dict[str, Any]]:
     return [json.loads(msgspec.json.encode(line)) for line in builders.lines_of(container_builders.KINDS[kind]())]
 
 
-def test_the_shipped_schema_is_current() -> None:
-    shipped = json.loads(journal_schema.SHIPPED.read_text())
-    assert shipped == json.loads(journal_schema.text()), (
-        "write it anew: python -m pytest_codexsandbox.reports.journal_schema"
-    )
-
-
 def test_the_shipped_schema_is_a_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(journal_schema.SHIPPED.read_text()))
 

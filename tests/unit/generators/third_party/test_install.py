@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
-from pytest_codexsandbox.generators.third_party import file_hashes
 from pytest_codexsandbox.generators.third_party.install import InstalledTool, forecast_of, install, ready
 from pytest_codexsandbox.generators.third_party.package import package_of
 from pytest_codexsandbox.model.command import Command, CommandResult
@@ -228,7 +227,7 @@ def test_a_link_in_a_package_is_refused_and_not_followed(cache: Path, tmp_path: 
 
 
 def test_a_package_without_end_is_refused(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_hashes, "_MOST_BYTES", 10)
+    monkeypatch.setattr("pytest_codexsandbox.generators.third_party.install._MOST_BYTES", 10)
     with pytest.raises(CodexSandboxError, match="too large for a tool"):
         install(TOOL, cache, run=Npm())
     assert everything_below(cache) == []

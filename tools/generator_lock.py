@@ -1,5 +1,6 @@
-"""Write down the versions of all that a real generator needs, after its own was changed in matrix/generators/NAME.toml:
-`python -m pytest_codexsandbox.generators.third_party.lock NAME …`. By these versions, and no others, it is brought.
+"""Locks of real generators: the versions of all that a generator needs, written below matrix/generators/locks.
+
+`python -m tools.generator_lock NAME …`, after a version was changed in matrix/generators/NAME.toml.
 """
 
 import json
