@@ -264,7 +264,10 @@ def _content(source: str) -> str | None:
     if path.is_dir():
         return None
     next_step = "give a file, or - to paste"
-    with os_errors_as(InputError, "the input cannot be read", where=source, next_step=next_step), path.open("rb") as file:
+    with (
+        os_errors_as(InputError, "the input cannot be read", where=source, next_step=next_step),
+        path.open("rb") as file,
+    ):
         content = file.read(READ_LIMIT)
     head = content.lstrip()[:400]
     if path.suffix == ".ndjson" or (head.startswith(b"{") and b'"line"' in head):

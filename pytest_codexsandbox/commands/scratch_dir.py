@@ -27,7 +27,9 @@ def workbench(name: str) -> Iterator[Path]:
     _remove_dead(runs, name)
     folder = runs / f"{name}-{os.getpid()}-{secrets.token_hex(4)}"
     next_step = "CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory"
-    with os_errors_as(HarnessError, "cannot create a folder for the sandbox's files", where=folder, next_step=next_step):
+    with os_errors_as(
+        HarnessError, "cannot create a folder for the sandbox's files", where=folder, next_step=next_step
+    ):
         folder.mkdir(mode=0o700, parents=True)
         claim(folder)
     try:
