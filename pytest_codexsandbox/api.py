@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
 from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.model import generator_suite
 from pytest_codexsandbox.model.act import Act, ActResult, Call, PathState
 from pytest_codexsandbox.model.ids import is_promise
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Kind, Over, Promise, Severity
+from pytest_codexsandbox.model.suite_traits import SANDBOX
 from pytest_codexsandbox.model.verdict import Direction
 
 ATTRIBUTE: Final = "__codex_promise__"
@@ -124,9 +125,10 @@ def generator_promise(
         severity=severity,
         needs="nothing",
         source=source,
-        policies=(AS_ASKED,),
+        policies=(generator_suite.AS_ASKED,),
         over=over,
         requires=requires,
+        suite=generator_suite.NAME,
     )
 
 
@@ -143,6 +145,7 @@ def promise(
     requires: tuple[str, ...] = (),
     cases: tuple[str, ...] = ("",),
     over: Over = "",
+    suite: str = SANDBOX,
 ) -> Callable[[F], F]:
     """Declare what the decorated test promises. Nothing starts; planning reads it."""
     if not is_promise(id):
@@ -161,6 +164,7 @@ def promise(
             requires=requires,
             cases=cases,
             over=over,
+            suite=suite,
             title=sentence(function.__name__),
             summary=first_paragraph(function),
             **words,

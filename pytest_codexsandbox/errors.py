@@ -58,6 +58,14 @@ class Unavailable(CodexSandboxError):
     """A release, an image, a kernel that cannot be had here."""
 
 
+class NotApplicable(CodexSandboxError):
+    """A promise cannot be asked in a place, shown by data or by a probe: `n/a`."""
+
+
+class LostCapability(CodexSandboxError):
+    """A build of the user's own lacks what the release before it has: `violates`."""
+
+
 @contextmanager
 def os_errors_as(
     kind: type[CodexSandboxError], what: str, *, where: object = "", next_step: str = ""

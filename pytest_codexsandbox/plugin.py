@@ -121,15 +121,15 @@ def trial(request: pytest.FixtureRequest) -> "RealTrial":
     """Both sides of a promise's acts: what the shipped scenarios assert over."""
     from pytest_codexsandbox.pytest_plugin.fixtures import open_trial
 
-    return open_trial(request)
+    return open_trial(request)  # type: ignore[no-any-return]
 
 
 @pytest.fixture
 def codex_writing(request: pytest.FixtureRequest) -> "RealGeneratorTrial":
     """What a generator did to one user's files: what the shipped scenarios about generators assert over."""
-    from pytest_codexsandbox.pytest_plugin.fixtures import open_writing
+    from pytest_codexsandbox.pytest_plugin.fixtures import open_trial
 
-    return open_writing(request)
+    return open_trial(request)  # type: ignore[no-any-return]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Protocols: every extension point on one page. A new backend, door or report implements one of them, nothing else."""
+"""Protocols: every extension point but suites (`suite_protocols`). A new backend, door or report implements one."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence

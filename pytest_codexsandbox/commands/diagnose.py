@@ -168,12 +168,13 @@ def _ending(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[str]
 
 def _groups(journal: ReadJournal, red: Iterable[Record], known: Sequence[Fingerprint]) -> list[Group]:
     """Checks by cause, the worst first."""
-    facts = _facts_by_record(journal)
+    facts, suites = _facts_by_record(journal), journal.plan.suite_index()
     found: dict[tuple[str, ...], list[tuple[Diagnosis, Record]]] = {}
     for record in red:
         wanted = set(record.calls) | {row.call for row in record.evidence}
         calls = [call.observation for call in journal.calls if call.observation.id in wanted and not call.control]
-        diagnosis = diagnose(record, calls, facts(record), fingerprints=known) or record.diagnosis
+        named = suites.of(record.key).names_faults
+        diagnosis = diagnose(record, calls, facts(record), fingerprints=known, named=named) or record.diagnosis
         if diagnosis is None:
             continue
         own = () if diagnosis.fingerprint else _apart(record)

@@ -10,6 +10,7 @@ from pytest_codexsandbox.model.generator import CONFIG, Claim
 from pytest_codexsandbox.model.journal_lines import StoryLine
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.story_log import SHOWN
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.consequences import split
 from pytest_codexsandbox.reports.diff_lines import lines_of
@@ -129,7 +130,7 @@ def _by_cause(records: Sequence[Record]) -> list[list[Record]]:
         if record.verdict is Verdict.VIOLATES:
             cause = record.diagnosis.cause if record.diagnosis else record.key.promise
             found.setdefault((record.direction == "leak", cause), []).append(record)
-    alike = [[one for part in split(records) for one in part] for records in found.values()]
+    alike = [[one for part in split(records, SuiteIndex()) for one in part] for records in found.values()]
     return sorted(alike, key=lambda records: records[0].direction != "leak")
 
 

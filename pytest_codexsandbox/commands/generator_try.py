@@ -34,6 +34,7 @@ from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile, load
 from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.generator import Case, Intent
+from pytest_codexsandbox.model.generator_suite import TRAITS
 from pytest_codexsandbox.model.journal_lines import ClaimLine, Line, StoryLine
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.promise import Promise
@@ -271,7 +272,8 @@ class _Trial:
 
 
 def _explained(record: Record, writing: RealGeneratorTrial, facts: Mapping[str, Any]) -> Record:
-    return msgspec.structs.replace(record, diagnosis=diagnose(record, writing.seen, facts))
+    found = diagnose(record, writing.seen, facts, named=TRAITS.names_faults)
+    return msgspec.structs.replace(record, diagnosis=found)
 
 
 def _paint() -> Paint:

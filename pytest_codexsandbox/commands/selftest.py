@@ -34,6 +34,7 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.suite_traits import SANDBOX
 from pytest_codexsandbox.registry import data_folder, default_door, doors
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.selftest import AT_EVERY_DOOR, FAKES, GOOD, OPEN_DOORS, Fake, subject
@@ -120,7 +121,7 @@ def select(glob: str, pairs: Pairs) -> Pairs:
     found = tuple(
         pair
         for pair in pairs
-        if fnmatchcase(pair[0].id, glob) and pair[0].topic not in OWN and not pair[0].of_generators
+        if fnmatchcase(pair[0].id, glob) and pair[0].topic not in OWN and pair[0].suite == SANDBOX
     )
     if not found:
         raise InputError(f"no promise matches {glob!r}", why="ids are topic.promise", next_step="codexsandbox plan")

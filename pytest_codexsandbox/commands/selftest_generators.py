@@ -19,13 +19,13 @@ from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
 from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
 from pytest_codexsandbox.harness.trial_runner import run_promise
 from pytest_codexsandbox.matrix import generator_files, generator_specs, scenario_index
-from pytest_codexsandbox.matrix.generator_cells import DOOR, GeneratorSet
+from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.generator import Case
 from pytest_codexsandbox.model.generator_spec import Generator
+from pytest_codexsandbox.model.generator_suite import AS_ASKED, DOOR, NAME
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
@@ -45,7 +45,7 @@ Say = Callable[[str], None]
 def promises() -> Pairs:
     """Those about generators; the standing one is proved by this command as a whole."""
     found = scenario_index.promises(data_folder("scenarios"))
-    return tuple(pair for pair in found if pair[0].of_generators and pair[0].topic not in STANDING)
+    return tuple(pair for pair in found if pair[0].suite == NAME and pair[0].topic not in STANDING)
 
 
 def fakes() -> tuple[Fake, ...]:

@@ -31,7 +31,6 @@ from pytest_codexsandbox.diagnosis.syscall_causes import with_measured
 from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Verdict
@@ -51,11 +50,13 @@ def diagnose(
     facts: Mapping[str, Any],
     *,
     fingerprints: Sequence[Fingerprint] | None = None,
+    named: bool = False,
 ) -> Diagnosis | None:
-    """Why a record is red or grey; None for one that is neither.
+    """Returns why a record is red or grey; None for one that is neither.
 
     `observations` are the calls of the subject, not of the controls; `facts` those of the environment, and `codex`
-    (the release). Without a fingerprint the diagnosis says so, and its `fingerprint` is "".
+    (the release). `named`: the reason of a row names the fault, before any text does (`SuiteTraits.names_faults`).
+    Without a fingerprint the diagnosis says so, and its `fingerprint` is "".
     """
     if record.verdict not in EXPLAINED:
         return None
@@ -69,7 +70,7 @@ def diagnose(
         return msgspec.structs.replace(ANOTHER_BWRAP, quote=file)
     known = [known for known in (all_fingerprints() if fingerprints is None else fingerprints) if not known.note]
     clues = flatten(facts)
-    found = _found(record, observations, facts, clues, known)
+    found = _found(record, observations, facts, clues, known, named=named)
     start = record.key.promise.partition(".")[0] == START
     return with_measured(found, clues) if start and record.direction == "denied" else found
 
@@ -92,13 +93,14 @@ def _found(
     facts: Mapping[str, Any],
     told: Mapping[str, str],
     known: Sequence[Fingerprint],
+    *,
+    named: bool,
 ) -> Diagnosis:
     if any(row.reason == FAILS_OUTSIDE.fingerprint and not row.control_held for row in record.evidence):
         return _quoted(FAILS_OUTSIDE, record)
-    particular = [known for known in known if not _bare(known)]
-    by_word = _by_word(record, told, known)
-    if by_word is not None:
+    if named and (by_word := _by_word(record, told, known)) is not None:
         return by_word
+    particular = [known for known in known if not _bare(known)]
     text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))
     return (
         match(text, facts=told, fingerprints=particular if _of_harness(record) else known)
@@ -118,9 +120,9 @@ def _not_known(record: Record) -> Diagnosis:
 
 
 def _by_word(record: Record, told: Mapping[str, str], known: Sequence[Fingerprint]) -> Diagnosis | None:
-    """Of a generator: its check has a word for what it found, and that word comes before any text."""
+    """Finds the cause by the word that the check has for what it found."""
     row = record.deciding
-    if record.key.policy != AS_ASKED or record.verdict is not Verdict.VIOLATES or row is None:
+    if record.verdict is not Verdict.VIOLATES or row is None:
         return None
     named = [one for one in known if one.id == row.reason]  # how a sandbox started is told by a fingerprint's own id
     if named:

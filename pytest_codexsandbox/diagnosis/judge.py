@@ -53,7 +53,9 @@ def judge(
     evidence: Sequence[Evidence],
     started: SandboxState,
     sandboxed: bool,
+    unconfined: str = "no sandbox, as asked",
 ) -> Judged:
+    """`unconfined`: why it is no fault that no sandbox was on, where `sandboxed` is False."""
     if outcome == "skipped":
         return _broken(f"the scenario was skipped, so nothing was measured{_tail(message)}")
     return (
@@ -62,7 +64,7 @@ def judge(
         or _by_doubt(evidence, outcome, message)
         or _by_doubt_of_start(promise, started, sandboxed)
         or _by_bwrap(promise, started, sandboxed)
-        or _held(promise, evidence, started, sandboxed)
+        or _held(evidence, started, sandboxed, unconfined)
     )
 
 
@@ -140,11 +142,10 @@ def _by_doubt_of_start(promise: Promise, started: SandboxState, sandboxed: bool)
     return _broken(f"whether a sandbox was on is not known: {started.doubt}")
 
 
-def _held(promise: Promise, evidence: Sequence[Evidence], started: SandboxState, sandboxed: bool) -> Judged:
+def _held(evidence: Sequence[Evidence], started: SandboxState, sandboxed: bool, unconfined: str) -> Judged:
     told = _counted(evidence)
     if not sandboxed and started.state != "on":
-        free = started.why if promise.of_generators else "no sandbox, as asked"
-        return Judged(verdict=Verdict.UNCONFINED, direction="", reason=f"{told}; {free}")
+        return Judged(verdict=Verdict.UNCONFINED, direction="", reason=f"{told}; {unconfined}")
     if not sandboxed:
         told += f"; a sandbox was on although none was asked for ({started.why})"
     elif started.state != "on":  # only a promise that needs nothing comes here

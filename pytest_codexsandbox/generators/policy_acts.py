@@ -5,7 +5,7 @@ from typing import Final
 from pytest_codexsandbox.generators.effective_policy import lies_in
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.generator import ExpectedPolicy
-from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.generator_suite import AS_ASKED, NAME
 from pytest_codexsandbox.model.promise import Promise
 
 INSERT: Final = ["INSERT INTO t VALUES('written inside')"]
@@ -42,6 +42,7 @@ PROMISE: Final = Promise(
     needs="nothing",
     source="",
     policies=(AS_ASKED,),
+    suite=NAME,
     acts=ACTS,
 )
 CLAIMS: Final = {

@@ -36,14 +36,16 @@ def call_of(promise: Promise | None, *, acts: int, scale: float) -> Call:
 
 
 def calls_of(plan: Plan) -> dict[str, int]:
-    """How often Codex would be started in each cell: one battery for each policy, and the promises that need a call
-    of their own. How often for what generators left, nobody knows before they have left it."""
-    promises = {promise.id: promise for promise in plan.promises}
-    groups = {
-        (key.cell, key.door, key.policy, group_of(promises[key.promise])): _copies(promises[key.promise])
-        for key in plan.keys
-        if not promises[key.promise].of_generators and (not plan.not_applicable or str(key) not in plan.not_applicable)
-    }
+    """Counts how often Codex would be started in each cell: one battery for each policy, the promises that need a call
+    of their own, and cases that stand alone. What a generator leaves needs an unknown number of calls."""
+    promises, suites = {promise.id: promise for promise in plan.promises}, plan.suite_index()
+    groups: dict[tuple[str, ...], int] = {}
+    for key in plan.keys:
+        if suites.of(key).judges or (plan.not_applicable and str(key) in plan.not_applicable):
+            continue
+        promise = promises[key.promise]
+        own = (promise.id, key.case) if suites.stands_alone(key) else (group_of(promise),)
+        groups[key.cell, key.door, key.policy, *own] = _copies(promise)
     counted: dict[str, int] = {}
     for (cell, *_), copies in groups.items():
         counted[cell] = counted.get(cell, 0) + copies

@@ -13,8 +13,8 @@ from pytest_codexsandbox.journal.store import FILE
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.journal_lines import CallLine, EndLine, Line, Spent
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 
 GUESSED: Final = 0.5  # seconds for a call of Codex, its control and all around it
 GUESSED_STORY: Final = 0.25  # for a case of a generator: three runs of it, and what Codex says of what it left
@@ -56,11 +56,14 @@ def work_of(plan: Plan) -> dict[str, Work]:
 
 
 def _over(plan: Plan) -> dict[str, str]:
-    return {promise.id: promise.over for promise in plan.promises if promise.of_generators}
+    """Returns what promises about generators are asked for."""
+    judging = {one.name for one in plan.suite_index().all if one.judges}
+    return {promise.id: promise.over for promise in plan.promises if promise.suite in judging}
 
 
 def _kind(promise: str, over: Mapping[str, str]) -> Literal["", "story", "strain", "standing"]:
-    """Of a promise about generators; "" of any other. What is asked once for many cells teaches nothing about one."""
+    """Returns what a promise about generators is timed as; "" for any other. What is asked once for many cells teaches
+    nothing about one."""
     if promise not in over:
         return ""
     return "standing" if promise.startswith(_STANDING) else "story" if over[promise] in CASES else "strain"
@@ -99,7 +102,9 @@ def _named(generator: str) -> str:
 class CellTimer:
     """Of one run, while its reports come in."""
 
-    def __init__(self) -> None:
+    def __init__(self, plan: Plan | None = None) -> None:
+        suites = SuiteIndex() if plan is None else plan.suite_index()
+        self._uncounted = {policy for one in suites.all if one.judges for policy in one.policies}
         self._open: dict[str, float] = {}  # items whose result is still to come
         self._seconds: dict[str, dict[str, float]] = {}  # by cell and promise
         self._done: dict[str, dict[str, set[str]]] = {}  # cases, by cell and promise
@@ -109,7 +114,7 @@ class CellTimer:
         """One phase of an item. The environment's start is in the first that needed it."""
         self._open[item] = self._open.get(item, 0.0) + seconds
         for line in lines:
-            if isinstance(line, CallLine) and not line.control and line.observation.policy != AS_ASKED:
+            if isinstance(line, CallLine) and not line.control and line.observation.policy not in self._uncounted:
                 self._calls[line.cell] = self._calls.get(line.cell, 0) + 1
         if record is not None:
             key = record.key

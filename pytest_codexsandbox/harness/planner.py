@@ -17,7 +17,6 @@ from pytest_codexsandbox.harness.request_parts import RequestParts
 from pytest_codexsandbox.harness.run_request import RunRequest
 from pytest_codexsandbox.matrix.budget import Budget, within
 from pytest_codexsandbox.matrix.expand import Expanded
-from pytest_codexsandbox.matrix.generator_cells import add_cases
 from pytest_codexsandbox.matrix.load import MatrixFile
 from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.matrix.select import shipped_part
@@ -103,7 +102,7 @@ class Planner:
 
     def order(self, more: Iterable[str] = ()) -> Callable[[Key], KeyPlace]:
         """Returns the sort key of this plan's keys. `more`: ids of the user's own promises."""
-        return key_order(self.cells, self.parts.doors, (*self.parts.promises, *more))
+        return key_order(self.cells, self.parts.doors, self.parts.policies, (*self.parts.promises, *more))
 
 
 def make_plan(parts: RequestParts, found: Expanded) -> Plan:
@@ -121,9 +120,11 @@ def make_plan(parts: RequestParts, found: Expanded) -> Plan:
         coverage=found.coverage,
         sides=parts.sides,
     )
-    plan = add_cases(plan, parts.writers, parts.promises.values()) if parts.generators else plan
-    order = key_order(found.cells, parts.doors, parts.promises)
-    return msgspec.structs.replace(plan, keys=tuple(sorted(plan.keys, key=order)))
+    for name, suite in parts.suites.items():
+        plan = suite.complete(parts.scope, plan, parts.promises_of(name))
+    order = key_order(found.cells, parts.doors, parts.policies, parts.promises)
+    traits = tuple(suite.traits for suite in parts.suites.values())
+    return msgspec.structs.replace(plan, keys=tuple(sorted(plan.keys, key=order)), suites=traits)
 
 
 def narrow(

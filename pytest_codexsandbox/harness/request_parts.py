@@ -1,25 +1,29 @@
 """Request parts: looks up what a run request names. Reads files, and starts nothing."""
 
-from collections.abc import Callable
-from functools import cached_property
-from typing import Final
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import Any, Final
 
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.generators.required_paths import need_programs
 from pytest_codexsandbox.harness.baseline_checks import STANDING
 from pytest_codexsandbox.harness.run_request import RunRequest
+from pytest_codexsandbox.harness.suites.installed import installed_suites
+from pytest_codexsandbox.harness.suites.plan_scope import PlanScope
 from pytest_codexsandbox.matrix import generator_cells
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile, load
-from pytest_codexsandbox.matrix.plan import DoorPolicies
-from pytest_codexsandbox.matrix.scenario_index import promises as shipped_promises
+from pytest_codexsandbox.matrix.plan import SuiteSides
+from pytest_codexsandbox.matrix.scenario_index import promises as promises_below
 from pytest_codexsandbox.matrix.select import Selection
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.door_traits import DoorTraits
+from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.registry import data_folder, default_door, doors, names
+from pytest_codexsandbox.registry import doors, names
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.user_binaries import candidate
+from pytest_codexsandbox.suite_protocols import Suite
 
 INSTALL: Final = "pip install 'pytest-codexsandbox[codex]', or name one: --codex-release 0.163.0, --codex-bin PATH"
 
@@ -72,26 +76,40 @@ class RequestParts:
         return generator_cells.axis(self.generators, self.writers) if self.generators else ()
 
     @cached_property
-    def sides(self) -> DoorPolicies | None:
-        """Returns doors and policies cell by cell where a generator is named; None: each policy at each door."""
-        if not self.generators:
-            return None
-        for_files = doors()[default_door("files")]
-        return generator_cells.sides(
-            self.writers, doors=self.measured, policies=self.matrix.policies, for_files=for_files
-        )
+    def scope(self) -> PlanScope:
+        """Returns what suites may know of this request."""
+        return PlanScope(self.matrix, self.generators, lambda: self.writers)
+
+    @cached_property
+    def suites(self) -> Mapping[str, Suite[Any]]:
+        """Returns the installed suites that have a part in this plan."""
+        return {name: suite for name, suite in installed_suites().items() if suite.is_asked(self.scope)}
+
+    @cached_property
+    def sides(self) -> dict[str, SuiteSides]:
+        """Returns where each suite measures."""
+        return {name: sides_of(suite, self.scope) for name, suite in self.suites.items()}
 
     @cached_property
     def pairs(self) -> tuple[tuple[Promise, Callable[..., object]], ...]:
-        """Returns the shipped promises with their tests: start checks and canaries first. Promises about generators
-        are among them only where a generator is named."""
-        shipped = shipped_promises(data_folder("scenarios"))
-        there = [pair for pair in shipped if self.generators or not pair[0].of_generators]
+        """Returns the promises of all suites with their tests: start checks and canaries first."""
+        folders = tuple(dict.fromkeys(suite.folder() for suite in self.suites.values()))
+        there = [pair for pair in promises_below(*folders) if self._is_asked(pair[0])]
         return tuple(sorted(there, key=lambda pair: pair[0].topic not in STANDING))
+
+    def _is_asked(self, promise: Promise) -> bool:
+        if promise.suite not in installed_suites():
+            raise InputError(
+                f"{promise.id} names the suite {promise.suite!r}", why=f"known: {', '.join(installed_suites())}"
+            )
+        return promise.suite in self.suites
 
     @cached_property
     def promises(self) -> dict[str, Promise]:
         return {promise.id: promise for promise, _ in self.pairs}
+
+    def promises_of(self, suite: str) -> tuple[Promise, ...]:
+        return tuple(promise for promise in self.promises.values() if promise.suite == suite)
 
     @cached_property
     def measured(self) -> tuple[DoorTraits, ...]:
@@ -101,9 +119,26 @@ class RequestParts:
     @cached_property
     def doors(self) -> tuple[str, ...]:
         """Returns every door that a key may name: the matrix file's first, in its order."""
-        return tuple(dict.fromkeys((*self.matrix.doors, *names("doors"), generator_cells.DOOR)))
+        own = (door for suite in installed_suites().values() for door in suite.doors)
+        return tuple(dict.fromkeys((*self.matrix.doors, *names("doors"), *own)))
+
+    @cached_property
+    def policies(self) -> tuple[str, ...]:
+        """Returns every policy that a key may name."""
+        own = (policy for suite in installed_suites().values() for policy in suite.traits.policies)
+        return tuple(dict.fromkeys((*POLICIES, *own)))
 
     @cached_property
     def selection(self) -> Selection:
         """Returns what --codex-only and --codex-skip say; the matrix file's own `skip` is not in it."""
         return Selection(only=self.request.only, skip=self.request.skip)
+
+
+def sides_of(suite: Suite[Any], scope: PlanScope) -> SuiteSides:
+    return SuiteSides(
+        policies=suite.traits.policies,
+        of=partial(suite.sides, scope),
+        cases=partial(suite.cases, scope),
+        asked=partial(suite.why_not, scope),
+        ruled_out=partial(suite.ruled_out, scope),
+    )

@@ -10,14 +10,15 @@ from pytest_codexsandbox.harness.user_command import Compared
 from pytest_codexsandbox.model.act import Act, ActResult, PathState
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.policy import POLICIES, asks_for_sandbox
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Direction
+from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 
-class RealTrial:
+class RealTrial(SuiteTrial):
     def __init__(
         self,
         key: Key,
@@ -28,13 +29,15 @@ class RealTrial:
         started: SandboxState,
         reasons: Sequence[Evidence] = (),
     ) -> None:
-        self.key, self.promise, self.started = key, promise, started
-        self.policy, self.case = key.policy, key.case
-        self.seen, self.control = tuple(seen), tuple(control)
-        self.rows: list[Evidence] = []
+        super().__init__(key, promise)
+        self.started, self.seen, self.control = started, tuple(seen), tuple(control)
         self.stdin: dict[str, bytes] = {}  # what a user's own calls were given, by their ids
         self.outside: dict[str, Compared] = {}  # what the same command showed without a sandbox, by the call's id
         self.standing = tuple(reasons)  # what a standing promise (start, trust) has to say
+
+    @property
+    def asks_for_sandbox(self) -> bool:
+        return asks_for_sandbox(self.policy)
 
     # ---- evidence
     def refused(self, act: str, *, errno: tuple[str, ...] = WRITE_REFUSALS, claim: str = "") -> None:

@@ -11,7 +11,6 @@ from pytest_codexsandbox.diagnosis.sandbox_state import escaped
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.harness.baseline_checks import STANDING, START, TRUST, control_evidence, start_evidence
 from pytest_codexsandbox.harness.batteries import SHARED, group_of
-from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
 from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
 from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.matrix.requirements import why_not_applicable, why_not_there
@@ -19,12 +18,13 @@ from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.protocols import Door, Notify, Subject, silent
+from pytest_codexsandbox.releases.known_releases import capabilities, newest_before
+from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 FULL_ACCESS: Final = "full-access"
 
@@ -66,8 +66,6 @@ def prefetch(bench: ObservationCache, key: Key) -> bool:
 
 def _foreseen(bench: ObservationCache, key: Key) -> bool:
     promise, cell = bench.promises[key.promise], bench.cells[key.cell]
-    if promise.of_generators:
-        return True
     if str(key) in bench.plan.not_applicable:
         return True
     if not bench.is_ready(cell):
@@ -118,7 +116,7 @@ def _exempt(bench: ObservationCache, key: Key, promise: Promise) -> SandboxState
     return SandboxState(state="on", why="exempt: a canary restrains itself")
 
 
-def run_promise(trial: RealTrial | RealGeneratorTrial, function: Callable[..., object]) -> Judged:
+def run_promise(trial: SuiteTrial, function: Callable[..., object]) -> Judged:
     """Call the scenario's function as pytest would, and judge."""
     outcome, message = "passed", ""
     try:
@@ -128,7 +126,7 @@ def run_promise(trial: RealTrial | RealGeneratorTrial, function: Callable[..., o
     return judge_trial(trial, outcome=outcome, message=message)
 
 
-def judge_trial(trial: RealTrial | RealGeneratorTrial, *, outcome: str, message: str) -> Judged:
+def judge_trial(trial: SuiteTrial, *, outcome: str, message: str) -> Judged:
     never = next((seen.error for seen in trial.seen if seen.never_started), "")
     if never:  # of a program that could not be started, whatever did not happen is no finding
         return Judged(verdict=Verdict.BROKEN, direction="", reason=f"a call was never started: {never}")
@@ -138,13 +136,9 @@ def judge_trial(trial: RealTrial | RealGeneratorTrial, *, outcome: str, message:
         message=message,
         evidence=tuple(trial.rows),
         started=trial.started,
-        sandboxed=NAMED[trial.policy].sandboxed and not _free(trial),
+        sandboxed=trial.asks_for_sandbox,
+        unconfined=trial.unconfined_words,
     )
-
-
-def _free(trial: RealTrial | RealGeneratorTrial) -> bool:
-    """Generators were asked with nothing around them."""
-    return isinstance(trial, RealGeneratorTrial) and trial.started.state == "off"
 
 
 def run_promises(
@@ -246,3 +240,11 @@ def wanted_capabilities(promise: Promise, door: Door, policy: str) -> list[str]:
 
 def has(capabilities: Capabilities, word: str) -> bool:
     return bool(getattr(capabilities, word.replace("-", "_"), False))
+
+
+def lost_capability(spec: SubjectSpec, missing: str) -> str:
+    """Returns what a build of the user's own cannot do although the newest release before it could; "" if nothing."""
+    release = newest_before(spec.as_version) if spec.path and missing else ""
+    if not release or not has(capabilities()[release], missing):
+        return ""
+    return f"{spec.label} has no {missing} at this door, and Codex {release} has it"

@@ -22,7 +22,7 @@ from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY, Deviat
 from pytest_codexsandbox.matrix.where_clause import fits, needs_place, parse, values
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import NAMED
+from pytest_codexsandbox.model.policy import asks_for_sandbox
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
@@ -76,7 +76,7 @@ def as_seen(record: Record) -> Record:
     """The record as it was before any deviation was put over it."""
     if not record.deviation:
         return record
-    held = Verdict.CONFORMS if NAMED[record.key.policy].sandboxed else Verdict.UNCONFINED
+    held = Verdict.CONFORMS if asks_for_sandbox(record.key.policy) else Verdict.UNCONFINED
     violated = bool(record.direction) or record.deciding is not None  # a user's own test may give no direction
     return msgspec.structs.replace(record, verdict=Verdict.VIOLATES if violated else held, deviation="")
 

@@ -1,6 +1,6 @@
-"""What a cell with a generator is measured for: its doors, its policies, its cases. Pure.
+"""Generator cells: what a cell with a generator is measured for. Pure.
 
-Two things are asked of it. The suite of every other cell, through a door at which a configuration file counts, under
+Two suites measure it. The one of every other cell, through a door at which a configuration file counts, under
 the policies that the generator leads to: the wish is ours, and what must be in force is what its author says that it
 makes of that wish. And the promises about generators themselves, case by case, at a side of their own.
 """
@@ -12,7 +12,6 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.matrix import decision_table, generator_files, generator_specs
-from pytest_codexsandbox.matrix.plan import OWN_CALL, DoorPolicies, Side, rides
 from pytest_codexsandbox.matrix.request_channels import UNTOLD, is_told
 from pytest_codexsandbox.matrix.select import is_standing
 from pytest_codexsandbox.model.cell import Cell
@@ -22,10 +21,10 @@ from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.model.journal_lines import CaseRow, GeneratorRow
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED, POLICIES, Policy
+from pytest_codexsandbox.model.policy import POLICIES, Policy
 from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.suite_protocols import Side
 
-DOOR: Final = "generator"  # of what is judged by files and by what Codex says of them
 NONE: Final = "none"  # asked for as a generator: the cell without one
 INPUTS: Final = "inputs"
 OF_ROWS: Final = ("effective.says-what-was-asked", "effective.does-what-was-asked", "generator.exit-and-refusal-agree")
@@ -140,11 +139,11 @@ def tools(plan: Plan, writers: GeneratorSet) -> tuple[Generator, ...]:
 
 
 def add_cases(plan: Plan, writers: GeneratorSet, promises: Iterable[Promise]) -> Plan:
-    """With what a reader of its journal must know of generators and of the corpus. `promises`: all that there are."""
+    """With what a reader of its journal must know of generators and of the corpus. `promises`: all about generators."""
     asked = tuple(_row(writers.generators[name]) for name in writers.asked)
     cases = tuple(CaseRow(id=case.id, group=case.group, why=case.why) for case in writers.cases)
-    every = tuple(promise.id for promise in promises if promise.of_generators)
-    return msgspec.structs.replace(plan, generators=asked, cases=cases, of_generators=every)
+    every = tuple(promise.id for promise in promises)
+    return msgspec.structs.replace(plan, generators=asked, cases=cases, about_generators=every)
 
 
 def _row(generator: Generator) -> GeneratorRow:
@@ -160,62 +159,44 @@ def _row(generator: Generator) -> GeneratorRow:
     )
 
 
-def sides(
-    writers: GeneratorSet, *, doors: Sequence[DoorTraits], policies: Sequence[str], for_files: DoorTraits
-) -> DoorPolicies:
-    """Returns what is asked of each cell. `doors` and `policies` are the matrix file's. `for_files`: the door for cells
-    with a generator where no door of the matrix file reads configuration files."""
-    plain = tuple((door.name, policy) for door in doors for policy in policies)
+def led_to(
+    writers: GeneratorSet, cell: Cell, *, doors: Sequence[DoorTraits], policies: Sequence[str], for_files: DoorTraits
+) -> tuple[Side, ...]:
+    """Returns where Codex is measured with a generator's files. `doors` and `policies` are the matrix file's.
+    `for_files`: the door that is used where no door of the matrix file reads configuration files."""
     through = doors if any(door.reads_config_files for door in doors) else (for_files,)
-    known = {door.name: door for door in (*doors, for_files)}
-
-    def of(cell: Cell) -> Sequence[Side]:
-        if not cell.subject.generator:
-            return plain
-        led_to = [policy for policy in policies if policy in writers.wishes(cell)]
-        return (*((door.name, policy) for door in through for policy in led_to), (DOOR, AS_ASKED))
-
-    def asked(promise: Promise, cell: Cell, door: str) -> str:
-        if promise.of_generators:
-            return "" if cell.subject.generator else "no generator is asked for: --codex-generator"
-        return "" if rides(promise, known.get(door, DoorTraits(name=door))) else OWN_CALL
-
-    return DoorPolicies(of=of, cases=_Cases(writers).of, asked=asked, ruled_out=_Cases(writers).ruled_out)
+    wishes = writers.wishes(cell)
+    return tuple((door.name, policy) for door in through for policy in policies if policy in wishes)
 
 
-class _Cases:
-    """What a promise about generators is asked for, cell by cell."""
+def cases_of(writers: GeneratorSet, promise: Promise, cell: Cell) -> Sequence[str]:
+    """Returns what a promise about generators is asked for in a cell."""
+    return tuple(_found(writers, promise, cell)) or ("",)
 
-    def __init__(self, writers: GeneratorSet) -> None:
-        self._writers = writers
 
-    def of(self, promise: Promise, cell: Cell) -> Sequence[str]:
-        if not promise.of_generators or not cell.subject.generator:
-            return promise.cases
-        return tuple(self._found(promise, cell)) or ("",)
-
-    def ruled_out(self, key: Key, promise: Promise, cell: Cell) -> str:
-        """What the declaration alone says; the rest is found out when the generator has run."""
-        if not promise.of_generators or is_standing(promise.id):
-            return ""
-        declaration = self._writers.declaration(cell)
-        if release_of(cell) and (why := self._writers.ruled_out(cell, key.case, release_of(cell))):
-            return why
-        if promise.over == "shapes" and not key.case:
-            return "its declaration names no older shape that it takes over (migrates_from)"
-        if declaration.kind == "argv" and promise.over in ("writers", "once"):
-            return "it writes no file: it gives arguments"
+def ruled_out(writers: GeneratorSet, key: Key, promise: Promise, cell: Cell) -> str:
+    """What the declaration alone says; the rest is found out when the generator has run."""
+    if is_standing(promise.id):
         return ""
+    declaration = writers.declaration(cell)
+    if release_of(cell) and (why := writers.ruled_out(cell, key.case, release_of(cell))):
+        return why
+    if promise.over == "shapes" and not key.case:
+        return "its declaration names no older shape that it takes over (migrates_from)"
+    if declaration.kind == "argv" and promise.over in ("writers", "once"):
+        return "it writes no file: it gives arguments"
+    return ""
 
-    def _found(self, promise: Promise, cell: Cell) -> Iterator[str]:
-        if promise.id in OF_ROWS:
-            yield from map(decision_table.name_of, range(len(self._writers.declaration(cell).semantics)))
-        match promise.over:
-            case "configs":
-                yield from (case.id for case in self._writers.cases)
-            case "inputs":
-                yield from (case.id for case in self._writers.cases if case.group == INPUTS)
-            case "writers":
-                yield from (name for name in self._writers.others if name != cell.subject.generator)
-            case "shapes":
-                yield from self._writers.declaration(cell).migrates_from
+
+def _found(writers: GeneratorSet, promise: Promise, cell: Cell) -> Iterator[str]:
+    if promise.id in OF_ROWS:
+        yield from map(decision_table.name_of, range(len(writers.declaration(cell).semantics)))
+    match promise.over:
+        case "configs":
+            yield from (case.id for case in writers.cases)
+        case "inputs":
+            yield from (case.id for case in writers.cases if case.group == INPUTS)
+        case "writers":
+            yield from (name for name in writers.others if name != cell.subject.generator)
+        case "shapes":
+            yield from writers.declaration(cell).migrates_from

@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -16,31 +16,31 @@ from pytest_codexsandbox.model.door_traits import DoorTraits
 from pytest_codexsandbox.model.journal_lines import CellRow, PlanLine, PromiseRow
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key, NotPlanned
-from pytest_codexsandbox.model.policy import NAMED, POLICIES
+from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.suite_traits import SANDBOX
+from pytest_codexsandbox.suite_protocols import Side
 
 EVERYTHING = Selection()
 OWN_CALL: Final = "only what rides in the battery is asked at such a door, and no call of its own"
-Side = tuple[str, str]
-"""A door and a policy."""
 
 
-class DoorPolicies(msgspec.Struct, frozen=True, kw_only=True):
-    """Through which doors and under which policies a cell is measured, and what each promise is asked for there."""
+class SuiteSides(msgspec.Struct, frozen=True, kw_only=True):
+    """Through which doors and under which policies a suite measures a cell, and what each of its promises is asked for
+    there."""
 
+    policies: tuple[str, ...] = ()  # those that the suite alone has
     of: Callable[[Cell], Sequence[Side]]
     cases: Callable[[Promise, Cell], Sequence[str]] = lambda promise, cell: promise.cases
     asked: Callable[[Promise, Cell, str], str] = lambda promise, cell, door: ""  # why not, "" it is
     ruled_out: Callable[[Key, Promise, Cell], str] = lambda key, promise, cell: ""  # n/a, and why
 
 
-def product(doors: Sequence[DoorTraits], policies: Sequence[str]) -> DoorPolicies:
+def product(doors: Sequence[DoorTraits], policies: Sequence[str]) -> SuiteSides:
     """Every policy through every door."""
     sides = tuple((door.name, policy) for door in doors for policy in policies)
     known = {door.name: door for door in doors}
-    return DoorPolicies(
-        of=lambda cell: sides, asked=lambda promise, cell, door: "" if rides(promise, known[door]) else OWN_CALL
-    )
+    return SuiteSides(of=lambda cell: sides, asked=lambda promise, cell, door: not_at(promise, known[door]))
 
 
 def make(
@@ -51,20 +51,20 @@ def make(
     doors: Sequence[DoorTraits],
     selection: Selection = EVERYTHING,
     policies: Sequence[str] = tuple(POLICIES),
-    sides: DoorPolicies | None = None,
+    sides: Mapping[str, SuiteSides] | None = None,
     not_planned: tuple[NotPlanned, ...] = (),
     coverage: Coverage | None = None,
     platform: str = sys.platform,
 ) -> Plan:
-    """`policies` are the matrix file's, `not_planned` and `coverage` what expanding it said; `sides`: where a cell has
-    doors and policies of its own."""
-    _refuse_twins(cells, promises)
+    """`policies` are the matrix file's, `not_planned` and `coverage` what expanding it said; `sides`: suite → where it
+    measures, without it the sandbox suite alone."""
     ordered = tuple(policy for policy in POLICIES if policy in policies)
-    measured = sides or product(doors, ordered)
+    measured = sides or {SANDBOX: product(doors, ordered)}
+    _refuse_twins(cells, promises, measured)
     names = _names(cells, promises, measured, ordered)
     check(selection, names)
     steps = _Steps(Selector(selection, names), promises, measured)
-    keys = tuple(key for cell in cells for door, policy in measured.of(cell) for key in steps.of(cell, door, policy))
+    keys = tuple(key for cell in cells for suite in measured for key in steps.of(suite, cell))
     if not keys:
         raise InputError(
             "nothing is left to run",
@@ -83,13 +83,20 @@ def make(
     )
 
 
-def _names(cells: Sequence[Cell], promises: Sequence[Promise], sides: DoorPolicies, ordered: Sequence[str]) -> Names:
-    found = {policy for cell in cells for _, policy in sides.of(cell)} - set(ordered)
+def _known_policies(sides: Mapping[str, SuiteSides]) -> tuple[str, ...]:
+    return (*POLICIES, *(policy for one in sides.values() for policy in one.policies if policy not in POLICIES))
+
+
+def _names(
+    cells: Sequence[Cell], promises: Sequence[Promise], sides: Mapping[str, SuiteSides], ordered: Sequence[str]
+) -> Names:
+    measured = dict.fromkeys(side for cell in cells for one in sides.values() for side in one.of(cell))
+    found = {policy for _, policy in measured} - set(ordered)
     return Names(
         cells=tuple(cell.id for cell in cells),
         promises=tuple(one.id for one in promises),
-        policies=(*ordered, *(policy for policy in NAMED if policy in found)),
-        doors=tuple(dict.fromkeys(door for cell in cells for door, _ in sides.of(cell))),
+        policies=(*ordered, *(policy for policy in _known_policies(sides) if policy in found)),
+        doors=tuple(dict.fromkeys(door for door, _ in measured)),
     )
 
 
@@ -97,6 +104,11 @@ def rides(promise: Promise, door: DoorTraits) -> bool:
     """Checks whether a promise is asked at a door: a call of its own (stdin, words, folder, end, copies) is not made at
     each."""
     return promise.call is None or door.asks_own_calls
+
+
+def not_at(promise: Promise, door: DoorTraits) -> str:
+    """Returns why a promise is not asked at a door; "" if it is."""
+    return "" if rides(promise, door) else OWN_CALL
 
 
 def _not_by(doors: Sequence[DoorTraits], keys: Iterable[Key], promises: Sequence[Promise]) -> Iterator[NotPlanned]:
@@ -140,6 +152,7 @@ def as_line(plan: Plan) -> PlanLine:
                 needs=promise.needs,
                 source=promise.source,
                 summary=promise.summary,
+                suite=promise.suite,
             )
             for promise in plan.promises
         ),
@@ -149,29 +162,35 @@ def as_line(plan: Plan) -> PlanLine:
         coverage=plan.coverage,
         cases=plan.cases,
         generators=plan.generators,
-        of_generators=plan.of_generators,
+        of_generators=plan.about_generators,
+        suites=plan.suites,
     )
 
 
 class _Steps:
-    """The keys of one (cell, door, policy), in the promises' order; the reasons of those that are not wanted."""
+    """The keys of each (cell, door, policy), in the promises' order; the reasons of those that are not wanted."""
 
-    def __init__(self, sieve: Selector, promises: Sequence[Promise], sides: DoorPolicies) -> None:
-        self._sieve, self._promises, self._sides = sieve, promises, sides
+    def __init__(self, sieve: Selector, promises: Sequence[Promise], sides: Mapping[str, SuiteSides]) -> None:
+        self._sieve, self._sides = sieve, sides
+        self._promises = {suite: [promise for promise in promises if promise.suite == suite] for suite in sides}
         self.reasons: dict[tuple[str, str, str, str], str] = {}  # (cell, door, policy, promise) → why not
 
-    def of(self, cell: Cell, door: str, policy: str) -> Iterator[Key]:
-        there = [promise for promise in self._promises if self._is_asked(promise, cell, door, policy)]
+    def of(self, suite: str, cell: Cell) -> Iterator[Key]:
+        for door, policy in self._sides[suite].of(cell):
+            yield from self._keys(suite, cell, door, policy)
+
+    def _keys(self, suite: str, cell: Cell, door: str, policy: str) -> Iterator[Key]:
+        there = [promise for promise in self._promises[suite] if self._is_asked(promise, cell, door, policy)]
         wanted = {promise.id for promise in there if self._wanted(cell.id, door, policy, promise.id)}
         for promise in there:
             if promise.id in wanted or (wanted and is_standing(promise.id)):
-                for case in self._sides.cases(promise, cell):
+                for case in self._sides[suite].cases(promise, cell):
                     yield Key(cell=cell.id, door=door, policy=policy, promise=promise.id, case=case)
 
     def _is_asked(self, promise: Promise, cell: Cell, door: str, policy: str) -> bool:
         if policy not in promise.policies:
             return False
-        why = self._sides.asked(promise, cell, door)
+        why = self._sides[promise.suite].asked(promise, cell, door)
         if why:
             self.reasons[cell.id, door, policy, promise.id] = why
         return not why
@@ -183,7 +202,8 @@ class _Steps:
         return not why
 
 
-def _refuse_twins(cells: Sequence[Cell], promises: Sequence[Promise]) -> None:
+def _refuse_twins(cells: Sequence[Cell], promises: Sequence[Promise], sides: Mapping[str, SuiteSides]) -> None:
+    known = _known_policies(sides)
     for what, ids in (("cell", [cell.id for cell in cells]), ("promise", [promise.id for promise in promises])):
         twins = sorted({one for one in ids if ids.count(one) > 1}) if len(set(ids)) < len(ids) else []
         if twins:
@@ -191,12 +211,16 @@ def _refuse_twins(cells: Sequence[Cell], promises: Sequence[Promise]) -> None:
     for promise in promises:
         requirements.check(promise)
         for policy in promise.policies:
-            if policy not in NAMED:
-                raise InputError(f"{promise.id} names the policy {policy!r}", why=f"known: {', '.join(NAMED)}")
+            if promise.suite in sides and policy not in known:
+                raise InputError(f"{promise.id} names the policy {policy!r}", why=f"known: {', '.join(known)}")
 
 
 def _not_applicable(
-    cells: Sequence[Cell], promises: Sequence[Promise], keys: Iterable[Key], sides: DoorPolicies, platform: str
+    cells: Sequence[Cell],
+    promises: Sequence[Promise],
+    keys: Iterable[Key],
+    sides: Mapping[str, SuiteSides],
+    platform: str,
 ) -> dict[str, str]:
     by_cell, by_promise = {cell.id: cell for cell in cells}, {promise.id: promise for promise in promises}
     reasons = {
@@ -204,10 +228,12 @@ def _not_applicable(
         for cell in cells
         for promise in promises
     }
-    found = {
-        str(key): reasons[key.cell, key.promise] or sides.ruled_out(key, by_promise[key.promise], by_cell[key.cell])
-        for key in keys
-    }
+
+    def why(key: Key) -> str:
+        promise = by_promise[key.promise]
+        return reasons[key.cell, key.promise] or sides[promise.suite].ruled_out(key, promise, by_cell[key.cell])
+
+    found = {str(key): why(key) for key in keys}
     return {key: why for key, why in found.items() if why}
 
 

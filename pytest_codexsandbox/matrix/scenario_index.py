@@ -1,10 +1,11 @@
-"""What a folder of scenario files promises, without pytest: each file is imported once, under a name of its own."""
+"""Scenario index: what folders of scenario files promise, without pytest. Each file is imported once, under a name of
+its own."""
 
 import hashlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -18,13 +19,11 @@ FILES: Final = "test_*.py"
 Declared = tuple[Promise, Callable[..., Any]]
 
 
-def promises(folder: Path) -> tuple[Declared, ...]:
-    """Every promise below `folder`: files sorted by path, within a file as written."""
-    if not folder.is_dir():
-        raise InputError(f"there is no folder of scenarios {folder}")
+def promises(*folders: Path) -> tuple[Declared, ...]:
+    """Returns every promise below the folders: files sorted by path, within a file as written."""
     found: list[Declared] = []
     places: dict[str, Path] = {}
-    for file in sorted(folder.rglob(FILES)):
+    for file in _files(folders):
         for promise, function in of_module(load(file)):
             if promise.id in places:
                 raise InputError(
@@ -35,6 +34,13 @@ def promises(folder: Path) -> tuple[Declared, ...]:
             places[promise.id] = file
             found.append((promise, function))
     return tuple(found)
+
+
+def _files(folders: Iterable[Path]) -> Iterator[Path]:
+    for folder in folders:
+        if not folder.is_dir():
+            raise InputError(f"there is no folder of scenarios {folder}")
+        yield from sorted(folder.rglob(FILES))
 
 
 def of_module(module: ModuleType) -> tuple[Declared, ...]:

@@ -16,6 +16,8 @@ from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.promise import Kind, Severity
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.story_log import LoggedRun, Told
+from pytest_codexsandbox.model.suite_index import SuiteIndex
+from pytest_codexsandbox.model.suite_traits import SuiteTraits
 
 SCHEMA: Final = 1
 
@@ -45,6 +47,7 @@ class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     summary: str = ""
     requirement: str = ""
+    suite: str = ""  # which suite asks it; "" in journals of earlier versions
 
 
 class CellRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +90,10 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     cases: tuple[CaseRow, ...] = ()  # the whole corpus, whatever of it the keys ask for
     generators: tuple[GeneratorRow, ...] = ()
     of_generators: tuple[str, ...] = ()  # every promise about one, also those that were not selected
+    suites: tuple[SuiteTraits, ...] = ()  # those that ask the promises; none in journals of earlier versions
+
+    def suite_index(self) -> SuiteIndex:
+        return SuiteIndex(self.suites, {promise.id: promise.suite for promise in self.promises})
 
 
 class EnvironmentLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="environment"):

@@ -18,7 +18,7 @@ from pytest_codexsandbox.model.journal_lines import (
     SubjectLine,
 )
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import POLICIES, SANDBOXED
+from pytest_codexsandbox.model.policy import SANDBOXED, asks_for_sandbox
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import MEASURED, WORST_FIRST, Verdict
 
@@ -123,7 +123,7 @@ def too_little(records: Mapping[Key, Record], from_data: Collection[str]) -> lis
 
 def _is_too_little(record: Record, from_data: Collection[str]) -> bool:
     if record.verdict is Verdict.UNCONFINED:
-        return record.key.policy not in POLICIES or POLICIES[record.key.policy].sandboxed
+        return asks_for_sandbox(record.key.policy)
     if record.verdict is Verdict.NOT_APPLICABLE:
         return str(record.key) not in from_data
     return record.verdict is Verdict.BLOCKED

@@ -7,6 +7,8 @@ from pytest_codexsandbox.model.coverage import Coverage
 from pytest_codexsandbox.model.journal_lines import CaseRow, GeneratorRow
 from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.suite_index import SuiteIndex
+from pytest_codexsandbox.model.suite_traits import SuiteTraits
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,4 +21,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Coverage | None = None  # where cells were picked by pairs
     cases: tuple[CaseRow, ...] = ()  # of the corpus, and
     generators: tuple[GeneratorRow, ...] = ()  # what was asked for: both told to whoever reads the journal
-    of_generators: tuple[str, ...] = ()  # every promise about one, also those that were not selected
+    about_generators: tuple[str, ...] = ()  # every promise about one, also those that were not selected
+    suites: tuple[SuiteTraits, ...] = ()  # those that ask the promises
+
+    def suite_index(self) -> SuiteIndex:
+        return SuiteIndex(self.suites, {promise.id: promise.suite for promise in self.promises})

@@ -30,7 +30,6 @@ ROOTS: Final = "workspace-write-roots"
 NETWORK: Final = "workspace-write-network"
 NO_TMP: Final = "workspace-write-no-tmp"
 FULL_ACCESS: Final = "danger-full-access"
-AS_ASKED: Final = "as-asked"
 
 POLICIES: Final[dict[str, Policy]] = {
     policy.id: policy
@@ -47,7 +46,7 @@ SANDBOXED: Final = tuple(policy.id for policy in POLICIES.values() if policy.san
 WRITING: Final = tuple(policy.id for policy in POLICIES.values() if policy.sandboxed and policy.writes_workspace)
 EVERY: Final = tuple(POLICIES)
 
-# What a generator was asked for: its files are judged whatever policy stands in them. No door is asked for it.
-GENERATED: Final = Policy(id=AS_ASKED, mode="workspace-write")
-NAMED: Final[dict[str, Policy]] = {**POLICIES, AS_ASKED: GENERATED}
-"""Every policy that may stand in a key."""
+
+def asks_for_sandbox(policy: str) -> bool:
+    """Checks whether a policy asks for a sandbox; a policy of another suite does."""
+    return policy not in POLICIES or POLICIES[policy].sandboxed

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from pytest_codexsandbox.model.act import Act, Call
-from pytest_codexsandbox.model.policy import AS_ASKED
+from pytest_codexsandbox.model.suite_traits import SANDBOX
 
 Kind = Literal["boundary", "capability", "claim", "hygiene", "generator"]
 Severity = Literal["critical", "high", "medium", "low"]
@@ -28,11 +28,7 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     over: Over = ""  # of a promise about a generator: its cases are found when the generator is known
     title: str = ""  # the test's name as a sentence
     summary: str = ""  # the docstring's first paragraph
-
-    @property
-    def of_generators(self) -> bool:
-        """Whether it is about what writes the configuration, and not about Codex alone."""
-        return AS_ASKED in self.policies
+    suite: str = SANDBOX  # which suite asks it
 
     @property
     def topic(self) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.pytest_plugin import suite_fixtures
 from pytest_codexsandbox.pytest_plugin.collection import Collector
 from pytest_codexsandbox.pytest_plugin.controller import Controller
 from pytest_codexsandbox.pytest_plugin.prefetch import Prefetcher
@@ -24,6 +25,7 @@ EXIT_STATUS: Final = "codexsandbox-exit-status"
 def activate(config: pytest.Config, collection: str) -> None:
     try:
         run = get_run(config)
+        suite_fixtures.register(config.pluginmanager)
     except CodexSandboxError as fault:
         raise pytest.UsageError(str(fault)) from None
     manager = config.pluginmanager

@@ -2,8 +2,9 @@
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -13,27 +14,28 @@ from pytest_codexsandbox.api import declared
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness.baseline_checks import STANDING
 from pytest_codexsandbox.harness.planner import narrow
+from pytest_codexsandbox.harness.suites.installed import installed_suites
 from pytest_codexsandbox.harness.user_arguments import policies_of
 from pytest_codexsandbox.matrix.requirements import why_not_applicable
 from pytest_codexsandbox.matrix.scenario_index import FILES, load
 from pytest_codexsandbox.matrix.select import USER, Names, Selector, check_user, is_standing
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key, NotPlanned
-from pytest_codexsandbox.model.policy import NAMED, WORKSPACE_WRITE
+from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.redact import nameable
+from pytest_codexsandbox.model.suite_traits import SANDBOX as DEFAULT_SUITE
 from pytest_codexsandbox.pytest_plugin import deferred_errors
 from pytest_codexsandbox.pytest_plugin.deselection import Deselection
 from pytest_codexsandbox.pytest_plugin.fixture_owner import is_ours, use_only_our_fixture
 from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run, usage_errors
 from pytest_codexsandbox.pytest_plugin.worker_files import write_plan
-from pytest_codexsandbox.registry import data_folder, default_door
+from pytest_codexsandbox.registry import default_door
 
 KEY: Final = pytest.StashKey[Key]()
 ROOT: Final = "codex-scenarios"
 MARKER: Final = "codex"
-TRIAL: Final = "trial"
-WRITING: Final = "codex_writing"
+TRIAL: Final = "trial"  # in a user's own test a mistake
 SANDBOX: Final = "codex_sandbox"
 UNWANTED: Final = "not-selected"  # stands for the key of a test that --codex-only or --codex-skip leaves out
 
@@ -68,17 +70,18 @@ class Collector:
             return None
         with usage_errors():
             self.run.base_plan()  # a wrong option is said before anything is collected
-            found: list[pytest.Item | pytest.Collector] = list(scenario_modules(collector, files=self.run.files))
+            found: list[pytest.Item | pytest.Collector] = list(scenario_modules(collector, self.run))
             return pytest.CollectReport(collector.nodeid, "passed", None, found)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         found = declared(metafunc.function)
         with deferred_errors.deferring(self.config):
-            asked = next((name for name in (TRIAL, WRITING) if name in metafunc.fixturenames), "")
-            if found is not None and asked and is_shipped(metafunc):
-                use_only_our_fixture(metafunc, asked)
-                parametrize(metafunc, asked, self.run.keys_of(found))
+            suite = installed_suites().get(found.suite) if found is not None else None
+            asks = suite is not None and suite.fixture in metafunc.fixturenames
+            if found is not None and suite is not None and asks and lies_below(suite.folder(), metafunc):
+                use_only_our_fixture(metafunc, suite.fixture)
+                parametrize(metafunc, suite.fixture, self.run.keys_of(found))
             elif TRIAL in metafunc.fixturenames and is_ours(metafunc, TRIAL):
                 raise _not_yours(metafunc.definition.nodeid)
             elif SANDBOX in metafunc.fixturenames and is_ours(metafunc, SANDBOX):
@@ -151,7 +154,7 @@ class Collector:
         if not missing:
             return []
         # A standing promise without a key in this plan is one item that stands for none (see `parametrize`).
-        return [item for item in standing_items(session, self.run.files) if item.stash.get(KEY, None) in missing]
+        return [item for item in standing_items(session, self.run) if item.stash.get(KEY, None) in missing]
 
     def _missing_from(self, keys: Iterable[Key]) -> Iterator[NotPlanned]:
         """With a path, pytest collects what lies there: only that was asked for."""
@@ -189,20 +192,19 @@ def paths_given(config: pytest.Config) -> bool:
     return config.args_source is pytest.Config.ArgsSource.ARGS
 
 
-def scenario_modules(
-    session: pytest.Session, topics: tuple[str, ...] = (), *, files: Set[str]
-) -> Iterator[ScenarioModule]:
-    """`files`: those that promise anything in this run."""
-    root = data_folder("scenarios")
-    for path in sorted(root.rglob(FILES)):
-        name = path.relative_to(root).as_posix()
-        if str(path) in files and (not topics or name.split("/")[0] in topics):
-            yield ScenarioModule.from_parent(session, path=path, nodeid=f"{ROOT}/{name}")
+def scenario_modules(session: pytest.Session, run: PytestRun, topics: tuple[str, ...] = ()) -> Iterator[ScenarioModule]:
+    """Yields the files that promise anything in this run, suite by suite."""
+    for folder, suite in run.scenario_folders.items():
+        root = ROOT if suite == DEFAULT_SUITE else f"{ROOT}-{suite}"
+        for path in sorted(folder.rglob(FILES)):
+            name = path.relative_to(folder).as_posix()
+            if str(path) in run.files and (not topics or name.split("/")[0] in topics):
+                yield ScenarioModule.from_parent(session, path=path, nodeid=f"{root}/{name}")
 
 
-def standing_items(session: pytest.Session, files: Set[str]) -> Iterator[pytest.Item]:
+def standing_items(session: pytest.Session, run: PytestRun) -> Iterator[pytest.Item]:
     """Start, control and canary beside a user's own tests, which do not collect them."""
-    for module in scenario_modules(session, STANDING, files=files):
+    for module in scenario_modules(session, run, STANDING):
         for item in session.genitems(module):
             mark(item)
             yield item
@@ -259,8 +261,8 @@ def parametrize(metafunc: pytest.Metafunc, name: str, keys: list[Key]) -> None:
     metafunc.parametrize(name, params, indirect=True)
 
 
-def is_shipped(metafunc: pytest.Metafunc) -> bool:
-    return metafunc.definition.path.resolve().is_relative_to(data_folder("scenarios").resolve())
+def lies_below(folder: Path, metafunc: pytest.Metafunc) -> bool:
+    return metafunc.definition.path.resolve().is_relative_to(folder.resolve())
 
 
 def _not_yours(test: str) -> InputError:
@@ -309,7 +311,7 @@ def user_keys(run: PytestRun, metafunc: pytest.Metafunc) -> Iterable[Key]:
     names = Names(  # every name that a glob may mean: its kind decides whether it narrows
         cells=tuple(cell.id for cell in run.cells),
         promises=(*run.promises, promise.id),
-        policies=tuple(NAMED),
+        policies=run.planner.parts.policies,
         doors=tuple(dict.fromkeys((*run.matrix.doors, door))),
     )
     sieve = Selector(run.selection, names)

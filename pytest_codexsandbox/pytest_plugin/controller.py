@@ -34,7 +34,7 @@ from pytest_codexsandbox.pytest_plugin.run import FOLDER, get_run, usage_errors
 from pytest_codexsandbox.pytest_plugin.run_planner import FACTS
 from pytest_codexsandbox.pytest_plugin.terminal_filter import count_as_failed
 from pytest_codexsandbox.pytest_plugin.terminal_messages import notify, tell_last
-from pytest_codexsandbox.pytest_plugin.work_units import WorkUnitIndex
+from pytest_codexsandbox.pytest_plugin.work_units import index_of
 from pytest_codexsandbox.pytest_plugin.worker_agreement import WorkerAgreement
 from pytest_codexsandbox.pytest_plugin.worker_files import read_leaks, read_plan, remove_stop, write_stop
 from pytest_codexsandbox.reports.installed_formats import load_formats
@@ -95,7 +95,7 @@ class Controller:
     def begin(self, plan: Plan) -> None:
         if self.journal is not None:
             return
-        self.plan = plan
+        self.plan, self.times = plan, CellTimer(plan)
         self.run.user_promises |= {one.id: one for one in plan.promises if one.id not in self.run.promises}
         _ = self.run.deviations, self.run.worlds  # what is wrong with either is said before the first effect
         asked = self.run.settings
@@ -162,8 +162,7 @@ class Controller:
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         from pytest_codexsandbox.pytest_plugin.scheduler import EnvironmentScheduler
 
-        keys = self.run.base_plan().keys if self.run.generators else ()
-        return EnvironmentScheduler(config, log, share=WorkUnitIndex(self.run.cells, keys).share)
+        return EnvironmentScheduler(config, log, share=index_of(self.run.cells, self.run.base_plan()).share)
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_xdist_node_collection_finished(self, node: Any) -> None:

@@ -8,18 +8,10 @@ from typing import Any, Final, NoReturn
 import msgspec
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, EnvironmentLost
+from pytest_codexsandbox.errors import CodexSandboxError, EnvironmentLost, LostCapability, NotApplicable
 from pytest_codexsandbox.harness.act_effects import ending, look_of
 from pytest_codexsandbox.harness.baseline_checks import control_words, control_worked
-from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
 from pytest_codexsandbox.harness.trial import RealTrial
-from pytest_codexsandbox.harness.trial_runner import (
-    has,
-    make_trial,
-    missing_capability,
-    not_applicable_in_environment,
-    not_applicable_reason,
-)
 from pytest_codexsandbox.harness.user_arguments import check_look, check_run
 from pytest_codexsandbox.harness.user_command import ACT, by_itself, compared
 from pytest_codexsandbox.model.act import Act, Call, Given, PathState
@@ -32,9 +24,8 @@ from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.redact import redact, redact_bytes
 from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run
-from pytest_codexsandbox.releases.known_releases import capabilities, newest_before
 
-TRIAL = pytest.StashKey[RealTrial]()
+TRIAL = pytest.StashKey[Any]()  # a suite_protocols.SuiteTrial
 NOT_APPLICABLE = pytest.StashKey[str]()
 FAULT = pytest.StashKey[CodexSandboxError]()  # why there is no trial
 LOST = pytest.StashKey[str]()  # a capability that a candidate no longer has
@@ -45,29 +36,26 @@ _FOUND_TOO_LATE: Final = (
 )
 
 
-def open_trial(request: pytest.FixtureRequest) -> RealTrial:
-    """The trial of the item's key; what the plan or a probe rules out is skipped, recorded as n/a with why."""
-    run, key = get_run(request.config), _key(request)
-    reason = _ruled_out(run, key)
-    lost = _lost(run, key) if reason else ""
-    if lost:
-        request.node.stash[LOST] = lost
-        pytest.fail(lost, pytrace=False)
-    if reason:
-        _not_applicable(request, reason)
-    if FAULT in request.node.stash:
-        del request.node.stash[FAULT]  # of an attempt before
+def open_trial(request: pytest.FixtureRequest) -> Any:
+    """Returns the trial of the item's key, as its suite makes it. What the plan or a probe rules out is skipped, and
+    recorded as n/a with the reason."""
+    run, key, stash = get_run(request.config), _key(request), request.node.stash
+    if run.plan is not None and (planned := run.plan.not_applicable.get(str(key), "")):
+        _not_applicable(request, planned)
+    if FAULT in stash:
+        del stash[FAULT]  # of an attempt before
     try:
-        trial = make_trial(run.bench, key, canaries=run.canaries)
-        missing = not_applicable_in_environment(run.bench.promises[key.promise], run.bench, key)
+        stash[TRIAL] = run.runner_of(key).open_trial(key)
+    except NotApplicable as why:
+        _not_applicable(request, why.what)
+    except LostCapability as why:
+        stash[LOST] = why.what
+        raise pytest.fail.Exception(why.what, pytrace=False) from None
     except CodexSandboxError as fault:
         # pytest would parse our files for a traceback that nobody is shown: 20 ms for each of ten thousand items.
-        request.node.stash[FAULT] = fault
+        stash[FAULT] = fault
         raise pytest.fail.Exception(str(fault), pytrace=False) from None
-    if missing:
-        _not_applicable(request, missing)
-    request.node.stash[TRIAL] = trial
-    return trial
+    return stash[TRIAL]
 
 
 def _not_applicable(request: pytest.FixtureRequest, reason: str) -> NoReturn:
@@ -81,28 +69,6 @@ def _key(request: pytest.FixtureRequest) -> Key:
         pytest.fail(_FOUND_TOO_LATE if name == "codex_sandbox" else _NOT_YOURS.format(name), pytrace=False)
     key: Key = request.param
     return key
-
-
-def _ruled_out(run: PytestRun, key: Key) -> str:
-    if run.plan is None:
-        return ""
-    planned = run.plan.not_applicable.get(str(key), "")
-    return planned or not_applicable_reason(run.bench.promises[key.promise], run.bench, key)
-
-
-def _lost(run: PytestRun, key: Key) -> str:
-    """A build of the user's own that cannot do what the newest release before it could."""
-    if run.plan is None or str(key) in run.plan.not_applicable:
-        return ""
-    return _lost_one(run, key, missing_capability(run.bench.promises[key.promise], run.bench, key))
-
-
-def _lost_one(run: PytestRun, key: Key, missing: str) -> str:
-    spec = run.bench.cells[key.cell].subject
-    release = newest_before(spec.as_version) if spec.path and missing else ""
-    if not release or not has(capabilities()[release], missing):
-        return ""
-    return f"{spec.label} has no {missing} at this door, and Codex {release} has it"
 
 
 class CodexSandbox:
@@ -225,28 +191,10 @@ class CodexSandbox:
 
 
 def open_sandbox(request: pytest.FixtureRequest) -> Iterator[CodexSandbox]:
-    trial = open_trial(request)
+    trial: RealTrial = open_trial(request)
     if trial.started.state in ("failed", "unknown"):
         pytest.skip(f"blocked: {trial.started.why}")
     yield CodexSandbox(get_run(request.config), trial)
-
-
-def open_writing(request: pytest.FixtureRequest) -> RealGeneratorTrial:
-    """Of the item's key: nothing is told yet; every method of it tells what it needs."""
-    run, key = get_run(request.config), _key(request)
-    reason = run.plan.not_applicable.get(str(key), "") if run.plan is not None else ""
-    if reason:
-        _not_applicable(request, reason)
-    cell, promise = run.bench.cells[key.cell], run.bench.promises[key.promise]
-    asked = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
-    able = run.bench.subject(cell.subject).capabilities if asked else None
-    lost = _lost_one(run, key, next((word for word in asked if able is not None and not has(able, word)), ""))
-    if lost:
-        request.node.stash[LOST] = lost
-        pytest.fail(lost, pytrace=False)
-    made = RealGeneratorTrial(key, promise, cell=cell, workshop=run.workshop)
-    request.node.stash[TRIAL] = made
-    return made
 
 
 def _as_utf8(found: PathState) -> str:

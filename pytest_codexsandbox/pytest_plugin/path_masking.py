@@ -3,14 +3,11 @@
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.harness.baseline_checks import TRUST
-from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
-from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.model.private_paths import CACHE, HOME, RUN, PrivatePaths
 from pytest_codexsandbox.registry import cache_folder, home_folder
+from pytest_codexsandbox.suite_protocols import SuiteTrial
 
-Trial = RealTrial | RealGeneratorTrial | None
-_OF_GENERATOR: Final = "of a generator"
+_WITH_HOME: Final = "shows the home"
 
 
 def places_of(worlds: Path) -> dict[str, str]:
@@ -27,16 +24,13 @@ class Masks:
         self._places = places
         self._made: dict[tuple[str, ...], PrivatePaths] = {}
 
-    def of(self, trial: Trial) -> PrivatePaths:
-        """Returns what replaces the paths of a trial's worlds, and those of the run.
-
-        The text of a user's configuration may name any home: what a generator did to it is shown as it is.
-        """
+    def of(self, trial: SuiteTrial | None) -> PrivatePaths:
+        """Returns what replaces the paths of a trial's worlds, and those of the run."""
         seen = (*trial.seen, *trial.control) if trial is not None else ()
         worlds = {one.world.id: one.world for one in seen if one.world is not None}
-        of_generator = isinstance(trial, RealGeneratorTrial) and trial.promise.topic != TRUST
-        key = (_OF_GENERATOR if of_generator else "", *worlds)
+        shows_home = trial is not None and trial.shows_home
+        key = (_WITH_HOME if shows_home else "", *worlds)
         if key not in self._made:
-            places = {path: word for path, word in self._places.items() if not (of_generator and word == HOME)}
+            places = {path: word for path, word in self._places.items() if not (shows_home and word == HOME)}
             self._made[key] = PrivatePaths(worlds.values(), places)
         return self._made[key]

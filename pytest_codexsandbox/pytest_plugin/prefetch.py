@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from pytest_codexsandbox.harness.trial_runner import prefetch
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.pytest_plugin.collection import KEY
 from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run
 from pytest_codexsandbox.pytest_plugin.work_units import WorkUnit, share_of
@@ -25,6 +25,7 @@ class Prefetcher:
         self._run: PytestRun = get_run(config)
         self._next: dict[str, EnvironmentSpec] = {}
         self._cells: dict[str, Cell] = {}
+        self._suites = SuiteIndex()
         self._items: list[pytest.Item] = []
         self._places: dict[pytest.Item, int] = {}
         self._here: WorkUnit | None = None
@@ -33,7 +34,8 @@ class Prefetcher:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         plan = self._run.plan
-        self._cells = {cell.id: cell for cell in plan.cells} if plan is not None else {}
+        if plan is not None:
+            self._cells, self._suites = {cell.id: cell for cell in plan.cells}, plan.suite_index()
         if not self._run.is_worker:  # a worker learns of its next share when it gets it
             order = list(dict.fromkeys(spec.id for item in session.items if (spec := self._spec(item)) is not None))
             specs = {cell.environment.id: cell.environment for cell in self._cells.values()}
@@ -62,7 +64,8 @@ class Prefetcher:
             return False
         if self._run.is_worker and coming != here:  # perhaps another worker's
             return False
-        return prefetch(self._run.bench, item.stash[KEY])
+        key = item.stash[KEY]
+        return self._run.runner_of(key).prefetch(key)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(
@@ -91,7 +94,7 @@ class Prefetcher:
 
     def _share(self, item: pytest.Item) -> WorkUnit | None:
         cell = self._cell(item)
-        return share_of(item.stash[KEY], cell) if cell is not None else None
+        return share_of(item.stash[KEY], cell, self._suites) if cell is not None else None
 
 
 @contextmanager

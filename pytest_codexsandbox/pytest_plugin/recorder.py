@@ -2,8 +2,7 @@
 
 import base64
 import hashlib
-import shlex
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,12 +10,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.diagnosis.explain import diagnose
-from pytest_codexsandbox.doors.repro.script import repro_script
 from pytest_codexsandbox.errors import CodexSandboxError, InputError
-from pytest_codexsandbox.harness.batteries import act_id
-from pytest_codexsandbox.harness.generators.single_case import OVER
-from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
-from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.harness.trial_runner import judge_trial
 from pytest_codexsandbox.harness.user_command import FAILS_OUTSIDE, failed_by_itself, never_ran, wrong_test
 from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY
@@ -30,7 +24,7 @@ from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run
 from pytest_codexsandbox.pytest_plugin.terminal_filter import TOLD
 from pytest_codexsandbox.pytest_plugin.worker_files import is_stopped
 from pytest_codexsandbox.reports.outcomes import properties
-from pytest_codexsandbox.reports.terminal_causes import again
+from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 USER: Final = "user"  # the suite of a user's own tests
 _LONGEST: Final = 4000  # characters of a message
@@ -123,8 +117,8 @@ class Recorder:
             return Record(key=key, verdict=Verdict.BROKEN, reason=f"after the test: {message}")
         return None
 
-    def _judge(self, trial: RealTrial | RealGeneratorTrial, key: Key, outcome: str, message: str) -> Record:
-        if isinstance(trial, RealGeneratorTrial) and (found := trial.unasked(outcome)):
+    def _judge(self, trial: SuiteTrial, key: Key, outcome: str, message: str) -> Record:
+        if found := trial.unasked(outcome):
             return found
         result = judge_trial(trial, outcome=outcome, message=message)
         blocked = result.verdict is Verdict.BLOCKED
@@ -167,24 +161,11 @@ class Recorder:
             record = msgspec.structs.replace(record, repro=self._write_repro(trial, record))
         return record
 
-    def _write_repro(self, trial: RealTrial | RealGeneratorTrial, record: Record) -> str:
-        """A script for the first row that did not hold; a folder that cannot be written costs the script alone."""
-        if isinstance(trial, RealGeneratorTrial):
-            return self._put_repro(record, repro_command(self.run, trial, self.config.invocation_params.args))
-        bad = next((row for row in record.evidence if not row.held), None)
-        seen = next((seen for seen in trial.seen if bad is None or seen.id == bad.call), trial.seen[0])
-        promise = trial.promise
-        acts = {act_id(promise, name): act for name, act in promise.acts.items()}
-        chosen = {bad.act: acts[bad.act]} if bad and bad.act in acts else acts
-        stdin = trial.stdin.get(seen.id, promise.call.stdin if promise.call else b"")
-        try:
-            entrance = self.run.bench.entrance(self.run.bench.cells[record.key.cell].environment)
-            script = repro_script(seen, acts=chosen, stdin=stdin, entrance=entrance, about=str(record.key))
-        except CodexSandboxError:
+    def _write_repro(self, trial: SuiteTrial, record: Record) -> str:
+        """Writes the script of the suite. A folder that cannot be written costs the script alone."""
+        script = self.run.runner_of(record.key).repro(trial, record)
+        if not script:
             return ""
-        return self._put_repro(record, script)
-
-    def _put_repro(self, record: Record, script: str) -> str:
         target = self.run.folder / repro_name(record.key)
         try:
             target.parent.mkdir(mode=0o700, exist_ok=True)
@@ -219,23 +200,6 @@ def lost_capability(key: Key, reason: str) -> Record:
         remedy="`codexsandbox capabilities --codex-bin PATH` shows what the build says of itself.",
     )
     return Record(key=key, verdict=Verdict.VIOLATES, direction="denied", reason=reason, diagnosis=cause)
-
-
-def repro_command(run: PytestRun, trial: RealGeneratorTrial, invocation: Sequence[object]) -> str:
-    """A script that shows a generator's case again, in private folders and confined as here; what needs other writers,
-    strace or an older shape is shown by the run alone, narrowed to this promise."""
-    subject, asked, generator = trial.cell.subject, run.settings, run.writers.generator(trial.cell)
-    spec = generator.as_asked if generator.declaration.run else f"{generator.name}={generator.spec}"
-    words = ["codexsandbox", "generator", "try", "--case", trial.case]
-    if trial.promise.over not in OVER or asked.generator_in:
-        words = [*again(("pytest", *map(str, invocation)), (trial.key.promise,))]
-    else:
-        place = f"@{subject.as_version}" if subject.as_version else ""
-        words += ["--codex-bin", f"{subject.label}={subject.path}{place}"] if subject.source == "path" else []
-        words += ["--codex-release", subject.release] if subject.source != "path" and subject.release else []
-        words += ["--codex-generator-unconfined"] if asked.generator_unconfined else []
-        words += ["--", spec]
-    return f"#!/bin/sh\n# {trial.key}\ncd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(words)}\n"
 
 
 def repro_name(key: Key) -> Path:
@@ -301,11 +265,12 @@ def _suite(key: Key) -> str:
     return USER if key.promise.startswith("user.") else "shipped"
 
 
-def _why(run: PytestRun, trial: RealTrial, record: Record) -> Diagnosis | None:
-    return diagnose(record, trial.seen, _facts(run, trial), fingerprints=run.fingerprints)
+def _why(run: PytestRun, trial: SuiteTrial, record: Record) -> Diagnosis | None:
+    named = run.suite_index.of(record.key).names_faults
+    return diagnose(record, trial.seen, _facts(run, trial), fingerprints=run.fingerprints, named=named)
 
 
-def _facts(run: PytestRun, trial: RealTrial) -> dict[str, Any]:
+def _facts(run: PytestRun, trial: SuiteTrial) -> dict[str, Any]:
     cell = run.bench.cells[trial.key.cell]
     version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
     try:

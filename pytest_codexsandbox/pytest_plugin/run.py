@@ -2,12 +2,12 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -16,9 +16,10 @@ from pytest_codexsandbox.diagnosis.builtin_causes import DERIVED
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
-from pytest_codexsandbox.harness.canaries import Canaries
 from pytest_codexsandbox.harness.key_order import KeyPlace
 from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
+from pytest_codexsandbox.harness.suites.installed import installed_suites
+from pytest_codexsandbox.harness.suites.run_resources import RunResources
 from pytest_codexsandbox.matrix import expectations
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.matrix.load import MatrixFile
@@ -31,7 +32,9 @@ from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.protocols import Subject
+from pytest_codexsandbox.model.suite_index import SuiteIndex
+from pytest_codexsandbox.model.suite_traits import SANDBOX
+from pytest_codexsandbox.protocols import Subject, WriteConfig
 from pytest_codexsandbox.pytest_plugin import hook_calls, run_folder
 from pytest_codexsandbox.pytest_plugin.path_masking import Masks, places_of
 from pytest_codexsandbox.pytest_plugin.run_planner import PytestPlanner
@@ -40,12 +43,9 @@ from pytest_codexsandbox.pytest_plugin.terminal_messages import notify
 from pytest_codexsandbox.pytest_plugin.worker_files import write_leaks
 from pytest_codexsandbox.registry import cache_folder, data_folder
 from pytest_codexsandbox.releases.resolve import resolve
+from pytest_codexsandbox.suite_protocols import Suite, SuiteRunner
 from pytest_codexsandbox.system import process
 from pytest_codexsandbox.system.progress import Progress
-
-if TYPE_CHECKING:
-    from pytest_codexsandbox.harness.generators.case_cache import CaseCache
-    from pytest_codexsandbox.protocols import WriteConfig
 
 RUN: Final = pytest.StashKey["PytestRun"]()
 FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker (the plugin tells it too)
@@ -63,6 +63,7 @@ class PytestRun:
         self.pending: list[Line] = []  # lines since the last report; they ride on the next one
         self.attempts: dict[Key, int] = {}
         self._bench: ObservationCache | None = None
+        self._runners: dict[str, SuiteRunner[Any]] = {}
         self._not_had: dict[SubjectSpec, Unavailable] = {}
 
     @property
@@ -113,10 +114,26 @@ class PytestRun:
 
     def sides_of(self, cell: Cell, door: str, policies: Sequence[str]) -> Sequence[tuple[str, str]]:
         """Where a test of the user's own is asked: beside a generator, where a file counts, under what it leads to."""
-        sides = self.planner.parts.sides
-        if not cell.subject.generator or sides is None:
+        if not cell.subject.generator:
             return [(door, policy) for policy in policies]
-        return [side for side in sides.of(cell) if side[1] in policies]
+        return [side for side in self.planner.parts.sides[SANDBOX].of(cell) if side[1] in policies]
+
+    @property
+    def suites(self) -> Mapping[str, Suite[Any]]:
+        """The suites that have a part in this run, by name."""
+        return self.planner.parts.suites
+
+    @property
+    def scenario_folders(self) -> dict[Path, str]:
+        """Folder → the first suite that has its promises there."""
+        found: dict[Path, str] = {}
+        for name, suite in self.suites.items():
+            found.setdefault(suite.folder(), name)
+        return found
+
+    @cached_property
+    def suite_index(self) -> SuiteIndex:
+        return self.base_plan().suite_index()
 
     @cached_property
     def _keys(self) -> dict[str, list[Key]]:
@@ -209,28 +226,36 @@ class PytestRun:
             self._bench = ObservationCache(
                 self.plan, options, emit=self.pending.append, resolve=self.resolve, say=say, writer=self._writer
             )
-            asked = (pair for pair in self.planner.parts.pairs if pair[0].id in self._bench.promises)
-            self.canaries = Canaries(self._bench, tuple(asked))
         return self._bench
 
-    def _writer(self, cell: Cell, policy: str) -> "WriteConfig":
-        return self.workshop.writer(cell, policy)
+    def runner_of(self, key: Key) -> SuiteRunner[Any]:
+        """Returns what runs the tests of the key's suite in this process."""
+        promise = self.promises.get(key.promise) or self.user_promises[key.promise]
+        return self._runner(promise.suite)
+
+    def _runner(self, suite: str) -> SuiteRunner[Any]:
+        if suite not in self._runners:
+            self._runners[suite] = installed_suites()[suite].open(self._resources)
+        return self._runners[suite]
 
     @cached_property
-    def workshop(self) -> "CaseCache":
-        """Of generators: none runs before it is proved that they are confined, or said that they need not be."""
-        from pytest_codexsandbox.harness.generators.factory import open_workshop  # dear, and only for generators
-
-        asked = self.settings
-        folder = self.worlds / (self.worker or "main") / "generators"
-        return open_workshop(
+    def _resources(self) -> RunResources:
+        return RunResources(
             self.bench,
-            self.writers,
-            folder=folder,
-            unconfined=asked.generator_unconfined,
+            request=self.planner.request,
+            scope=self.planner.parts.scope,
+            pairs=self.planner.parts.pairs,
+            folder=self.worlds / (self.worker or "main"),
             emit=self._keep,
-            inside=self.planner.generators_in,
+            invocation=tuple(map(str, self.config.invocation_params.args)),
+            generator_unconfined=self.settings.generator_unconfined,
+            generators_in=self.planner.generators_in,
         )
+
+    def _writer(self, cell: Cell, policy: str) -> WriteConfig:
+        """Returns what writes Codex's configuration in a cell with a generator: the first suite that brings it."""
+        found = (self._runner(suite).config_writer(cell, policy) for suite in self.suites)
+        return next(writer for writer in found if writer is not None)
 
     def _keep(self, line: Line) -> None:
         self.pending.append(self._contents.thin(line))
@@ -256,8 +281,10 @@ class PytestRun:
         """End what was started, once; what is left of it afterwards is a leak of ours."""
         if self._bench is not None:
             bench, self._bench = self._bench, None
-            if "workshop" in self.__dict__:
-                self.__dict__.pop("workshop").close()
+            runners, self._runners = self._runners, {}
+            for runner in reversed(runners.values()):
+                runner.close()
+            self.__dict__.pop("_resources", None)
             bench.close()
             write_leaks(self.folder, self.worker, bench.leaks())
 

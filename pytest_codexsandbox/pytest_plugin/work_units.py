@@ -1,16 +1,16 @@
-"""What stays together when workers share the items of a run. Pure: the same in the process that deals them out and in
-the workers.
+"""Work units: what stays together when workers share the items of a run. Pure: the same in every process.
 
-An environment is dear, so what is measured in it stays with one worker. Stories of a generator are told outside of it,
-and each case on its own: they may be shared, case by case.
+An environment is dear, so what is measured in it stays with one worker. Cases that stand alone (of a generator, which
+runs outside of it) may be shared, case by case.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from pytest_codexsandbox.matrix.generator_cells import DOOR
 from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.pytest_plugin.collection import key_id
 
 WHOLE: Final = ""  # the share of what is not shared
@@ -29,11 +29,15 @@ NOBODYS: Final = WorkUnit("", "")
 """Of items that are not ours."""
 
 
-def share_of(key: Key, cell: Cell) -> WorkUnit:
+def share_of(key: Key, cell: Cell, suites: SuiteIndex) -> WorkUnit:
     """Checks of one case lean on one story. Those without a case (strains, the known generators) are a share too."""
+    whole = whole_of(cell)
+    return whole._replace(part=f"case {key.case}") if suites.stands_alone(key) else whole
+
+
+def whole_of(cell: Cell) -> WorkUnit:
     environment = cell.environment.id
-    family = f"{environment} {cell.subject.generator}".rstrip()
-    return WorkUnit(environment, family, f"case {key.case}" if key.door == DOOR else WHOLE)
+    return WorkUnit(environment, f"{environment} {cell.subject.generator}".rstrip())
 
 
 class WorkUnitIndex:
@@ -41,10 +45,10 @@ class WorkUnitIndex:
     carries the cell's id, behind what a user's own parametrization puts there. The longest id that fits is it: one may
     end like another."""
 
-    def __init__(self, cells: Iterable[Cell], keys: Iterable[Key] = ()) -> None:
+    def __init__(self, cells: Iterable[Cell], keys: Iterable[Key], suites: SuiteIndex) -> None:
         by_id: Mapping[str, Cell] = {cell.id: cell for cell in cells}
-        self._known = {key_id(key): share_of(key, by_id[key.cell]) for key in keys if key.cell in by_id}
-        wholes = {name: share_of(Key(cell=name, door="", policy="", promise=""), by_id[name]) for name in by_id}
+        self._known = {key_id(key): share_of(key, by_id[key.cell], suites) for key in keys if key.cell in by_id}
+        wholes = {name: whole_of(by_id[name]) for name in by_id}
         self._marks = [(f"-{name}-", wholes[name]) for name in sorted(by_id, key=len, reverse=True)]
 
     def share(self, nodeid: str) -> WorkUnit:
@@ -52,3 +56,9 @@ class WorkUnitIndex:
         if words in self._known:
             return self._known[words]
         return next((share for mark, share in self._marks if mark in f"-{words}"), NOBODYS)
+
+
+def index_of(cells: Iterable[Cell], plan: Plan) -> WorkUnitIndex:
+    """Indexes a plan. Keys are looked up only where cases stand alone; elsewhere environments decide."""
+    shared = any(suite.cases_alone for suite in plan.suites)
+    return WorkUnitIndex(cells, plan.keys if shared else (), plan.suite_index())

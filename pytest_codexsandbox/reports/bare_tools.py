@@ -93,7 +93,7 @@ def view(journal: ReadJournal, states: Mapping[Key, Record]) -> View | None:
     ]
     return View(
         columns=tuple(columns.items()),
-        sides=tuple(side_names(sides).values()),
+        sides=tuple(side_names(sides, journal.plan.suite_index()).values()),
         rows=tuple(sorted(rows, key=lambda row: row.rank)),
         untold=tuple(name for spec, name in names.items() if spec not in told),
     )

@@ -116,7 +116,7 @@ def _reasons(cells: Sequence[Measured]) -> Iterator[Reason]:
                 found.setdefault((word, record.direction == "leak"), []).append(record)
     order = sorted(found, key=lambda name: (not name[1], -len(found[name]), name))
     for word, leak in order:
-        direct, following = split(found[word, leak])
+        direct, following = split(found[word, leak], cells[0].suites)
         yield Reason(word=word, direction=worst(found[word, leak]), records=direct, following=following)
 
 

@@ -6,8 +6,9 @@ import msgspec
 
 from pytest_codexsandbox.model.journal_lines import CellRow
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.reports.cell_groups import FEW, CellGroups
-from pytest_codexsandbox.reports.grid import Column, names_of, side_names
+from pytest_codexsandbox.reports.grid import Column, Grid, names_of, side_names
 from pytest_codexsandbox.reports.headlines import plural, shortened_list
 
 
@@ -15,6 +16,7 @@ class Locations(msgspec.Struct, frozen=True, kw_only=True):
     names: Mapping[str, str]  # of cells
     alike: CellGroups
     sides: Mapping[Column, str]  # of their names
+    suites: SuiteIndex
 
     def side(self, side: Column) -> str:
         return self.sides.get(side, side.policy)
@@ -42,6 +44,8 @@ class Locations(msgspec.Struct, frozen=True, kw_only=True):
         return "; ".join(places[:limit]) + more
 
 
-def places(cells: Iterable[CellRow], sides: Iterable[Column]) -> Locations:
-    cells = tuple(cells)
-    return Locations(names=names_of(cells), alike=CellGroups(cells), sides=side_names(sides))
+def places(cells: Iterable[CellRow], grid: Grid) -> Locations:
+    cells, suites = tuple(cells), grid.suites
+    return Locations(
+        names=names_of(cells), alike=CellGroups(cells), sides=side_names(grid.sides, suites), suites=suites
+    )

@@ -1,6 +1,6 @@
 """What went wrong, told once for each cause and not once for each result. Leaks come first."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -9,8 +9,8 @@ from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY
 from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.ledger import HARNESS, ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 from pytest_codexsandbox.reports.consequences import follows, severity, split, worst
 from pytest_codexsandbox.reports.generator_tally import word_of
@@ -28,6 +28,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     direction: Direction
     records: tuple[Record, ...]
+    suites: SuiteIndex
     starts: tuple[Record, ...] = ()  # of what is blocked: the start checks that failed, told with it
     blocker: Record | None = None  # of what is blocked: a start check that failed, also one that is told by itself
 
@@ -62,12 +63,12 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def direct(self) -> tuple[Record, ...]:
         """The results that show the cause."""
-        return split(self.records)[0]
+        return split(self.records, self.suites)[0]
 
     @property
     def following(self) -> tuple[Record, ...]:
         """The results that follow from it: what Codex makes of a file with this fault."""
-        return split(self.records)[1]
+        return split(self.records, self.suites)[1]
 
     @property
     def counted(self) -> str:
@@ -77,14 +78,14 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cases(self) -> tuple[str, ...]:
-        """Of the corpus of generators, where it is about what one wrote."""
-        found = (record.key.case for record in self.records if record.key.policy == AS_ASKED and record.key.case)
+        """Those that stand alone, such as the cases of the corpus of generators."""
+        found = (one.key.case for one in self.records if one.key.case and self.suites.stands_alone(one.key))
         return tuple(dict.fromkeys(found))
 
     @property
     def word(self) -> str:
-        """Of a violation by a generator: what it is called."""
-        theirs = self.verdict is Verdict.VIOLATES and self.first.key.policy == AS_ASKED
+        """Returns the name that the check has for the fault; "" where it has none."""
+        theirs = self.verdict is Verdict.VIOLATES and self.suites.of(self.first.key).names_faults
         return word_of(self.first) if theirs else ""
 
     @property
@@ -103,35 +104,31 @@ def promises_of(records: Iterable[Record]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(record.key.promise for record in records))
 
 
-def loud(states: Mapping[Key, Record]) -> list[Cause]:
+def loud(states: Mapping[Key, Record], suites: SuiteIndex) -> list[Cause]:
     """What is red or keeps something from being measured, worst first."""
-    return _causes(states.values(), _LOUD)
+    return _causes(states.values(), _LOUD, suites)
 
 
-def quiet(states: Mapping[Key, Record]) -> list[Cause]:
+def quiet(states: Mapping[Key, Record], suites: SuiteIndex) -> list[Cause]:
     """What is grey: known deviations, and what does not apply."""
-    return _causes(states.values(), _QUIET)
+    return _causes(states.values(), _QUIET, suites)
 
 
-def _causes(records: Iterable[Record], wanted: tuple[Verdict, ...]) -> list[Cause]:
+def _causes(records: Iterable[Record], wanted: tuple[Verdict, ...], suites: SuiteIndex) -> list[Cause]:
     records = [record for record in records if record.verdict in wanted]
-    blockers = _blockers(records)
-    starts = {
-        key: record
-        for key, record in blockers.items()
-        if record.direction != "leak" and record.key.policy != AS_ASKED  # a file that does not load is told by itself
-    }
+    blocks = _Blocks(records, suites)
     found: dict[tuple[str, ...], list[Record]] = {}
     for record in records:
-        if (record.key.promise, *_column(record)) not in starts:
-            found.setdefault(_cause_of(record, blockers), []).append(record)
+        if not blocks.is_told_elsewhere(record):
+            found.setdefault(_cause_of(record, blocks), []).append(record)
     causes = [
         Cause(
             verdict=members[0].verdict,
             direction=worst(members),
-            records=tuple(_telling_first(members)),
-            starts=_starts_of(members, starts),
-            blocker=blockers.get((members[0].blocked_by, *_column(members[0]))),
+            records=tuple(_telling_first(members, suites)),
+            suites=suites,
+            starts=blocks.starts_of(members),
+            blocker=blocks.of(members[0]),
         )
         for members in found.values()
     ]
@@ -146,38 +143,51 @@ def _place(cause: Cause, order: Mapping[Verdict, int]) -> tuple[int, int]:
     return (order[cause.verdict], severity(cause.direction))
 
 
-def _telling_first(records: list[Record]) -> list[Record]:
+def _telling_first(records: list[Record], suites: SuiteIndex) -> list[Record]:
     """Sorts the results of one cause: those that show it first, and of these the ones with a diff."""
-    return sorted(records, key=lambda record: (follows(record), not (record.deciding and record.deciding.diff)))
+    return sorted(records, key=lambda one: (follows(one, suites), not (one.deciding and one.deciding.diff)))
 
 
-def _column(record: Record) -> tuple[str, str, str, str]:
-    """What one start serves. What a generator wrote serves its case alone."""
-    key = record.key
-    return key.cell, key.door, key.policy, key.case if key.policy == AS_ASKED else ""
+class _Blocks:
+    """Finds the result that blocked others: a start check, or a check of the same case."""
+
+    def __init__(self, records: Sequence[Record], suites: SuiteIndex) -> None:
+        self.suites = suites
+        wanted = {self._place(one, one.blocked_by) for one in records if one.verdict is Verdict.BLOCKED}
+        keyed = {self._place(one, one.key.promise): one for one in records}
+        self._found = {place: one for place, one in keyed.items() if place in wanted}
+        # A leak is told by itself, and so is what blocks its own case alone, such as a file that does not load.
+        self._starts = {
+            place: one
+            for place, one in self._found.items()
+            if one.direction != "leak" and not suites.stands_alone(one.key)
+        }
+
+    def of(self, record: Record) -> Record | None:
+        return self._found.get(self._place(record, record.blocked_by))
+
+    def is_told_elsewhere(self, record: Record) -> bool:
+        """Checks whether a result is a start check that is told with what it blocked."""
+        return self._place(record, record.key.promise) in self._starts
+
+    def starts_of(self, members: Iterable[Record]) -> tuple[Record, ...]:
+        wanted = dict.fromkeys(self._place(one, one.blocked_by) for one in members if one.blocked_by)
+        return tuple(self._starts[place] for place in wanted if place in self._starts)
+
+    def _place(self, record: Record, promise: str) -> tuple[str, ...]:
+        """Returns what one start serves, or one case that stands alone."""
+        key = record.key
+        return promise, key.cell, key.door, key.policy, key.case if self.suites.stands_alone(key) else ""
 
 
-def _blockers(records: Iterable[Record]) -> dict[tuple[str, ...], Record]:
-    """The start checks that blocked something. All but leaks are told with what they blocked."""
-    records = list(records)
-    wanted = {(record.blocked_by, *_column(record)) for record in records if record.verdict is Verdict.BLOCKED}
-    keyed = {(record.key.promise, *_column(record)): record for record in records}
-    return {key: record for key, record in keyed.items() if key in wanted}
-
-
-def _starts_of(members: Iterable[Record], starts: dict[tuple[str, ...], Record]) -> tuple[Record, ...]:
-    wanted = dict.fromkeys((record.blocked_by, *_column(record)) for record in members if record.blocked_by)
-    return tuple(starts[key] for key in wanted if key in starts)
-
-
-def _cause_of(record: Record, blockers: Mapping[tuple[str, ...], Record]) -> tuple[str, ...]:
+def _cause_of(record: Record, blocks: _Blocks) -> tuple[str, ...]:
     """What must be equal for two results to have one cause. What is blocked has the cause of the start check."""
-    source = blockers.get((record.blocked_by, *_column(record)), record)
+    source = blocks.of(record) or record
     diagnosis = source.diagnosis
     told = (diagnosis.fingerprint, diagnosis.cause) if diagnosis and diagnosis.fingerprint else None
     match record.verdict:
         case Verdict.VIOLATES:
-            return ("violates", _apart(record, told is not None), *(told or ("", record.key.promise)))
+            return ("violates", _apart(record, blocks.suites, told is not None), *(told or ("", record.key.promise)))
         case Verdict.BLOCKED if record.blocked_by == BLOCKED_BY:
             return ("blocked", record.reason.partition(" (sha256")[0])  # what was asked for, and what was used instead
         case Verdict.BLOCKED:
@@ -188,9 +198,9 @@ def _cause_of(record: Record, blockers: Mapping[tuple[str, ...], Record]) -> tup
             return (record.verdict.value, record.reason)
 
 
-def _apart(record: Record, known: bool) -> str:
-    """Group by one fault of a generator's file, whatever follows from it; a leak stays by itself."""
-    together = known and record.key.policy == AS_ASKED and record.direction != "leak"
+def _apart(record: Record, suites: SuiteIndex, known: bool) -> str:
+    """Groups by one fault that checks name, whatever follows from it; a leak stays by itself."""
+    together = known and suites.of(record.key).names_faults and record.direction != "leak"
     return "" if together else record.direction
 
 

@@ -4,29 +4,23 @@ A check of the file shows where a key stands. What Codex then says and does foll
 """
 
 from collections.abc import Sequence
-from typing import Final
 
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction
 
-_FOLLOWING_TOPICS: Final = ("effective",)
-_FOLLOWING: Final = ("generator.config-loads",)
+
+def follows(record: Record, suites: SuiteIndex) -> bool:
+    """Checks whether a result tells what follows from a fault, such as what Codex makes of a generator's file."""
+    return suites.of(record.key).follows(record.key.promise)
 
 
-def follows(record: Record) -> bool:
-    """Checks whether a result about a generator tells what Codex makes of its files."""
-    promise = record.key.promise
-    of_codex = promise in _FOLLOWING or promise.partition(".")[0] in _FOLLOWING_TOPICS
-    return record.key.policy == AS_ASKED and of_codex
-
-
-def split(records: Sequence[Record]) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
+def split(records: Sequence[Record], suites: SuiteIndex) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
     """Returns the results that show a cause, and those that follow. All show it where no check of the file does."""
-    direct = tuple(record for record in records if not follows(record))
+    direct = tuple(record for record in records if not follows(record, suites))
     if not direct:
         return tuple(records), ()
-    return direct, tuple(record for record in records if follows(record))
+    return direct, tuple(record for record in records if follows(record, suites))
 
 
 def worst(records: Sequence[Record]) -> Direction:

@@ -11,11 +11,12 @@ from pytest_codexsandbox.model.generator import ROW, is_row
 from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, ClaimLine, GeneratorRow, StoryLine
 from pytest_codexsandbox.model.ledger import HARNESS, ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.model.verdict import RED, Verdict
 
 _OURS: Final = "generator-"  # fingerprints of what generators do
+_AXIS: Final = "generator"  # of a cell
 ROWS: Final = "rows of its own"  # cases of its declaration's decision matrix
 UNGROUPED: Final = "on their own"  # cases that are no user's file: other writers, older shapes, or none at all
 
@@ -64,6 +65,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     calls: Mapping[str, CallLine]  # by id
     groups: Mapping[str, tuple[str, ...]]  # group → cases, of those that were asked for
     corpus: int  # cases that there are
+    suites: SuiteIndex
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -159,16 +161,17 @@ class _Reader:
         self._rows = {row.name: row for row in journal.plan.generators}
         self._versions = {line.label: line.version for line in journal.subjects}
         self._groups = {case.id: case.group for case in journal.plan.cases}
+        self._suites = journal.plan.suite_index()
 
     def cells(self) -> list[Measured]:
-        return [self._cell(cell) for cell in self._journal.plan.cells if cell.axes.get("generator")]
+        return [self._cell(cell) for cell in self._journal.plan.cells if cell.axes.get(_AXIS)]
 
     def _cell(self, cell: CellRow) -> Measured:
         records = self._by_cell.get(cell.id, [])
-        name = cell.axes["generator"]
+        name = cell.axes[_AXIS]
         about: dict[str, list[Record]] = {}
         for record in records:
-            if record.key.policy == AS_ASKED and not _of_harness(record):
+            if judges_generator(record, self._suites) and not _of_harness(record):
                 about.setdefault(record.key.promise, []).append(record)
         stories = {line.id: line for line in self._journal.stories if line.cell == cell.id}
         return Measured(
@@ -176,13 +179,14 @@ class _Reader:
             row=self._rows.get(name) or GeneratorRow(name=name, spec=name),
             codex=cell.as_version or self._versions.get(cell.subject, cell.subject),
             about={promise: tuple(found) for promise, found in about.items()},
-            suite=tuple(one for one in records if one.key.policy != AS_ASKED and not _of_harness(one)),
+            suite=tuple(one for one in records if not judges_generator(one, self._suites) and not _of_harness(one)),
             trust=tuple(one for one in records if _of_harness(one)),
             stories={line.case: line for line in stories.values()},
             claims={stories[line.story].case: line for line in self._journal.claims if line.story in stories},
             calls={line.id: line for line in self._journal.calls if line.cell == cell.id},
             groups=self._grouped(record.key.case for found in about.values() for record in found),
             corpus=len(self._groups),
+            suites=self._suites,
         )
 
     def _grouped(self, asked: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -197,16 +201,21 @@ class _Reader:
         }
 
 
+def judges_generator(record: Record, suites: SuiteIndex) -> bool:
+    """Checks whether a result is about the generator of its cell, and not about Codex."""
+    return suites.of(record.key).judges == _AXIS
+
+
 def _of_harness(record: Record) -> bool:
     return record.key.promise.partition(".")[0] == HARNESS
 
 
 def paste(journal: ReadJournal, record: Record) -> tuple[str, ...]:
     """The line that shows one case of a generator again; nothing for any other result."""
-    name = next((one.axes.get("generator") for one in journal.plan.cells if one.id == record.key.cell), "")
+    name = next((one.axes.get(_AXIS) for one in journal.plan.cells if one.id == record.key.cell), "")
     cases = {case.id for case in journal.plan.cases}
     known = record.key.case in cases or is_row(record.key.case)
-    if not name or record.key.policy != AS_ASKED or not known:
+    if not name or not judges_generator(record, journal.plan.suite_index()) or not known:
         return ()
     row = next((row for row in journal.plan.generators if row.name == name), None)
     return (

@@ -10,8 +10,9 @@ import msgspec
 from pytest_codexsandbox.model.journal_lines import CellRow
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED, POLICIES
+from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict, worst
 from pytest_codexsandbox.reports.generator_tally import tally
 from pytest_codexsandbox.reports.headlines import SYNTHETIC
@@ -28,7 +29,7 @@ class GridRow(msgspec.Struct, frozen=True, kw_only=True):
     promise: str
     case: str
     title: str
-    fields: dict[str, dict[Column, Record]]  # by cell; of a generator's cases the worst
+    fields: dict[str, dict[Column, Record]]  # by cell; of cases that stand alone the worst
     cases: dict[tuple[str, Column], tuple[Record, ...]] = {}  # (cell, side) → what its field stands for, where several
 
     @property
@@ -71,6 +72,7 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[GridRow, ...]  # by topic, in the order of the plan
     sides: tuple[Column, ...]
     groups: tuple[Group, ...]
+    suites: SuiteIndex
 
     def topics(self) -> dict[str, list[GridRow]]:
         found: dict[str, list[GridRow]] = {}
@@ -81,18 +83,18 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True):
 
 def grid(journal: ReadJournal, states: dict[Key, Record] | None = None) -> Grid:
     states = journal.states() if states is None else states
-    rows = _rows(journal, states)
-    sides = _sides(states)
-    return Grid(rows=rows, sides=sides, groups=_groups(journal.plan.cells, rows, sides))
+    suites = journal.plan.suite_index()
+    rows, sides = _rows(journal, states, suites), _sides(states)
+    return Grid(rows=rows, sides=sides, groups=_groups(journal.plan.cells, rows, sides), suites=suites)
 
 
-def _rows(journal: ReadJournal, states: dict[Key, Record]) -> tuple[GridRow, ...]:
+def _rows(journal: ReadJournal, states: dict[Key, Record], suites: SuiteIndex) -> tuple[GridRow, ...]:
     titles = {promise.id: promise.title for promise in journal.plan.promises}
     fields: dict[tuple[str, str], dict[str, dict[Column, Record]]] = {}
     cases: dict[str, dict[tuple[str, Column], list[Record]]] = {}
     for key, record in states.items():
         side = Column(key.door, key.policy)
-        if key.policy == AS_ASKED:  # two hundred cases of a promise are one row
+        if suites.stands_alone(key):  # two hundred cases of a promise are one row
             cases.setdefault(key.promise, {}).setdefault((key.cell, side), []).append(record)
             continue
         fields.setdefault((key.promise, key.case), {}).setdefault(key.cell, {})[side] = record
@@ -146,12 +148,13 @@ def _groups(cells: Iterable[CellRow], rows: tuple[GridRow, ...], sides: tuple[Co
     return tuple(Group(cells=tuple(members)) for members in alike.values())
 
 
-def side_names(sides: Iterable[Column]) -> dict[Column, str]:
-    """A policy, and its door where policies come through several. What a generator was asked for has none."""
+def side_names(sides: Iterable[Column], suites: SuiteIndex) -> dict[Column, str]:
+    """A policy, and its door where policies come through several. Some suites have policies that name a column."""
     sides = tuple(sides)
-    one_door = len({side.door for side in sides if side.policy != AS_ASKED}) <= 1
+    with_door = {side for side in sides if suites.of_policy(side.policy).names_door}
+    one_door = len({side.door for side in with_door}) <= 1
     return {
-        side: side.policy if one_door or side.policy == AS_ASKED else f"{side.policy} by {side.door}" for side in sides
+        side: side.policy if one_door or side not in with_door else f"{side.policy} by {side.door}" for side in sides
     }
 
 

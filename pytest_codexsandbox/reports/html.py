@@ -45,7 +45,7 @@ class HtmlReporter:
 def render(journal: ReadJournal, folder: Path | None) -> str:
     states = journal.states()
     table = grid(journal, states)
-    where = places(journal.plan.cells, table.sides)
+    where = places(journal.plan.cells, table)
     style = Markup((_PAGE / "style.css").read_text(encoding="utf-8"))
     return _template().render(
         style=style,
@@ -125,7 +125,7 @@ def _headline(journal: ReadJournal, states: Mapping[Key, Record], red: int, miss
 def _matrix(journal: ReadJournal, states: Mapping[Key, Record], table: Grid, where: Locations) -> dict[str, Any]:
     links = {
         id(record): f"cause-{number}"
-        for number, cause in enumerate(causes.loud(states), 1)
+        for number, cause in enumerate(causes.loud(states, table.suites), 1)
         for record in (*cause.records, *cause.starts)
     }
     anchors = _anchors(table)
@@ -161,7 +161,7 @@ def _anchors(table: Grid) -> dict[str, str]:
 
 def _told(journal: ReadJournal, states: Mapping[Key, Record], where: Locations, folder: Path | None) -> dict[str, Any]:
     calls = causes.Calls(journal)
-    found = causes.loud(states)
+    found = causes.loud(states, where.suites)
     return {
         "blocks": [
             block(cause, number, calls=calls, places=where, journal=journal, folder=folder)
@@ -175,7 +175,7 @@ def _told(journal: ReadJournal, states: Mapping[Key, Record], where: Locations, 
                 cause.promises,
                 cause.measured,
             )
-            for cause in causes.quiet(states)
+            for cause in causes.quiet(states, where.suites)
         ],
         "cells": [(where.names[cell.id], cell) for cell in journal.plan.cells],
         "machines": coverage_text.environments(journal, _MACHINES),

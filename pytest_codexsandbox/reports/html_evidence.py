@@ -10,7 +10,6 @@ import msgspec
 from pytest_codexsandbox.model.journal_lines import CallLine, PromiseRow
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.cause_scope import Locations
@@ -208,7 +207,8 @@ def _stories(records: Iterable[Record], places: Locations) -> tuple[list[Story],
 
 
 def _where(records: Sequence[Record], places: Locations) -> list[str]:
-    cases = dict.fromkeys(record.key.case for record in records if record.key.policy == AS_ASKED and record.key.case)
+    named = (record.key for record in records if record.key.case and places.suites.stands_alone(record.key))
+    cases = dict.fromkeys(key.case for key in named)
     told = [f"{plural(len(cases), 'case')}: {shortened_list(cases, _CASES)}"] if cases else []
     return [*places.of(records)[:6], *told]
 

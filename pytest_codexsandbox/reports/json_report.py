@@ -12,6 +12,7 @@ import msgspec
 from pytest_codexsandbox.model.ledger import ReadJournal, count, known_without_sandbox, too_little
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.reports import bare_tools, causes, coverage_text, headlines
 from pytest_codexsandbox.reports.by_generator import as_data, blocks
 from pytest_codexsandbox.reports.text_file import write_text
@@ -71,7 +72,7 @@ def render(journal: ReadJournal, folder: Path | None) -> str:
         "posture": headlines.posture(journal),
         "not_planned": journal.plan.not_planned,
         "coverage": _coverage(journal, states),
-        "causes": _causes(states),
+        "causes": _causes(states, journal.plan.suite_index()),
         "generators": as_data(blocks(journal)),
         "results": [_result(record, synthetic=record.key.cell in synthetic) for record in states.values()],
     }
@@ -118,7 +119,7 @@ def _result(record: Record, *, synthetic: bool) -> Result:
     )
 
 
-def _causes(states: Mapping[Key, Record]) -> list[dict[str, Any]]:
+def _causes(states: Mapping[Key, Record], suites: SuiteIndex) -> list[dict[str, Any]]:
     return [
         {
             "verdict": cause.verdict.value,
@@ -130,5 +131,5 @@ def _causes(states: Mapping[Key, Record]) -> list[dict[str, Any]]:
             "measured": cause.measured,
             "following": len(cause.following),
         }
-        for cause in (*causes.loud(states), *causes.quiet(states))
+        for cause in (*causes.loud(states, suites), *causes.quiet(states, suites))
     ]

@@ -7,6 +7,7 @@ from typing import Final
 from pytest_codexsandbox.model.ledger import ReadJournal, known_without_sandbox
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.model.verdict import RED, SIGNS, WORDS, Verdict
 from pytest_codexsandbox.reports import causes, coverage_text, headlines
 from pytest_codexsandbox.reports.bare_tools import UNKNOWN, BareToolRow, Note, View, headings, numbered, token, view
@@ -42,8 +43,8 @@ class MarkdownReporter:
 def render(journal: ReadJournal, folder: Path | None) -> str:
     states = journal.states()
     table = grid(journal, states)
-    where = places(journal.plan.cells, table.sides)
-    found = causes.loud(states)
+    where = places(journal.plan.cells, table)
+    found = causes.loud(states, table.suites)
     parts = [
         *_head(journal, states),
         *_matrix(table, where),
@@ -51,7 +52,7 @@ def render(journal: ReadJournal, folder: Path | None) -> str:
         *_causes(journal, found, where, folder),
         *_generators(journal, states),
         *_alone(view(journal, states)),
-        *_quiet(states),
+        *_quiet(states, table.suites),
     ]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -273,8 +274,8 @@ def _starts(row: BareToolRow, numbers: Mapping[Note, int]) -> list[str]:
     return [" ".join(token(field, numbers) for field in side) or " " for side in row.codex]
 
 
-def _quiet(states: Mapping[Key, Record]) -> Iterator[str]:
-    for cause in causes.quiet(states):
+def _quiet(states: Mapping[Key, Record], suites: SuiteIndex) -> Iterator[str]:
+    for cause in causes.quiet(states, suites):
         deviation = f" [{cause.first.deviation}]" if cause.first.deviation else ""
         told = f"{cause.first.reason or 'no reason given'}{deviation}: {headlines.shortened_list(cause.promises)}"
         yield f"- {_sign(cause.verdict)} {len(cause.records):,}: {_text(told)}"

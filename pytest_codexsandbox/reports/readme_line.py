@@ -9,11 +9,11 @@ from typing import Final, Literal
 import msgspec
 
 from pytest_codexsandbox.model.ledger import HARNESS, ReadJournal
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.escape import visible
-from pytest_codexsandbox.reports.generator_tally import Measured, Tally, tally
+from pytest_codexsandbox.reports.generator_tally import Measured, Tally, judges_generator, tally
 from pytest_codexsandbox.reports.headlines import plural, shortened_list
 
 Answer = Literal["yes", "no", "unknown", "not asked"]
@@ -74,7 +74,7 @@ def summaries(journal: ReadJournal, found: Sequence[Measured], incomplete: str) 
 def _summary(journal: ReadJournal, cells: Sequence[Measured], incomplete: str) -> Summary:
     first = cells[0]
     records = [record for cell in cells for record in cell.records]
-    doubt = incomplete or _doubt(record for cell in cells for record in cell.trust)
+    doubt = incomplete or _doubt([record for cell in cells for record in cell.trust], first.suites)
     counted = tally(records)
     return Summary(
         name=first.row.name,
@@ -100,13 +100,12 @@ def _by_word(counted: Tally) -> dict[str, int]:
     return {verdict.value: counted[verdict] for verdict in Verdict if counted[verdict]}
 
 
-def _doubt(trust: Iterable[Record]) -> str:
+def _doubt(trust: Sequence[Record], suites: SuiteIndex) -> str:
     """Whether the harness was shown to see what it should: where it was not, no sign is good."""
-    records = list(trust)
-    wrong = next((one for one in records if one.verdict not in _BELIEVED), None)
+    wrong = next((one for one in trust if one.verdict not in _BELIEVED), None)
     if wrong is not None:
         return f"{wrong.key.promise}: {wrong.reason}"
-    shown = any(one.key.policy == AS_ASKED and one.verdict in _SHOWN for one in records)
+    shown = any(judges_generator(one, suites) and one.verdict in _SHOWN for one in trust)
     return "" if shown else "nothing showed that the harness can be believed about generators (trust.*)"
 
 

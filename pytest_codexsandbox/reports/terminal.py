@@ -40,7 +40,7 @@ def render(
     teller = CauseBlocks(
         paint=paint,
         calls=causes.Calls(journal),
-        places=places(journal.plan.cells, table.sides),
+        places=places(journal.plan.cells, table),
         titles={promise.id: promise.title for promise in journal.plan.promises},
         again=journal.run.invocation,
         folder=folder,
@@ -48,7 +48,7 @@ def render(
         keys=journal.plan.keys,
         paste=partial(paste, journal),
     )
-    found = causes.loud(states)
+    found = causes.loud(states, table.suites)
     lines = [
         *_head(journal, states, paint, verbosity),
         *matrix(table, journal.plan.cells, paint, verbosity=verbosity),
@@ -58,7 +58,7 @@ def render(
         *_generators(journal, states, paint),
         *_breadth(journal, states, paint),
         *_posture(journal, paint),
-        *_grey(causes.quiet(states), teller),
+        *_grey(causes.quiet(states, table.suites), teller),
         *_attempts(journal, paint),
         *teller.blocks(found),
         *terminal_bare_tools.block(bare_tools.view(journal, states), paint, verbosity=verbosity),

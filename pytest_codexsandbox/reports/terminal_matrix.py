@@ -43,7 +43,7 @@ class MatrixBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 def matrix(grid: Grid, cells: Sequence[CellRow], paint: Paint, *, verbosity: int) -> list[str]:
     names = names_of(cells)
-    sides = side_names(grid.sides)
+    sides = side_names(grid.sides, grid.suites)
     margin = _margin(grid, paint, every=verbosity > 0)
     left = margin.width
     titles = _titles(grid.groups, names)

@@ -1,13 +1,14 @@
-"""Toy packages: install the toy backend or the toy doors as a package of their own, found by their entry points."""
+"""Toy packages: install the toy backend, doors or suite as a package of their own, found by their entry points."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 from pytest_codexsandbox import registry
-from tests.fakes import toy_backend, toy_door
+from tests.fakes import toy_backend, toy_door, toy_suite
 
 ROOT = Path(__file__).parents[2]
+SCENARIOS = Path(__file__).parent / "version_scenarios"
 DOORS = {"toy": "ToyDoor", "patient-toy": "PatientToyDoor", "toy-control": "ToyControl"}
 
 
@@ -19,6 +20,16 @@ def install(folder: Path) -> Path:
 def install_doors(folder: Path, points: Mapping[str, str] = DOORS) -> Path:
     """Writes the module of the doors and its metadata. `points`: classes by the names of their entry points."""
     return install_points(folder, toy_door, "doors", points)
+
+
+def install_suite(folder: Path) -> Path:
+    """Writes the module of the suite, its scenarios and its metadata."""
+    install_points(folder, toy_suite, "suites", {"version": "VersionSuite"})
+    scenarios = folder / SCENARIOS.name
+    scenarios.mkdir()
+    for file in SCENARIOS.glob("*.py"):
+        (scenarios / file.name).write_text(file.read_text())
+    return folder
 
 
 def install_points(folder: Path, module: ModuleType, group: str, points: Mapping[str, str]) -> Path:

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_codexsandbox.diagnosis.builtin_causes import DERIVED
 from pytest_codexsandbox.diagnosis.match import fingerprints
+from pytest_codexsandbox.harness.suites.installed import installed_suites
 from pytest_codexsandbox.matrix import expectation_files, load, scenario_index
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.matrix.combinations import LeftOut
@@ -18,7 +19,8 @@ from pytest_codexsandbox.matrix.plan import make
 from pytest_codexsandbox.matrix.where_clause import Where, fits, values
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.ids import is_promise, is_value
-from pytest_codexsandbox.model.policy import NAMED, POLICIES, SANDBOXED
+from pytest_codexsandbox.model.policy import POLICIES, SANDBOXED
+from pytest_codexsandbox.model.suite_traits import SANDBOX
 from pytest_codexsandbox.registry import data_folder, doors
 from pytest_codexsandbox.releases.known_releases import named
 
@@ -62,7 +64,7 @@ def test_every_promise_has_a_legal_id_a_source_a_sentence_and_known_policies() -
         assert promise.title, promise.id
         assert promise.summary, promise.id
         assert promise.policies, promise.id
-        assert set(promise.policies) <= set(NAMED), promise.id
+        assert set(promise.policies) <= {*POLICIES, *installed_suites()[promise.suite].traits.policies}, promise.id
 
 
 def test_every_promise_can_be_planned() -> None:
@@ -75,7 +77,7 @@ def test_every_promise_can_be_planned() -> None:
         doors=(doors()["sandbox"],),
         platform="linux",
     )
-    assert {promise.id for promise in plan.promises} == {one.id for one in PROMISES if not one.of_generators}
+    assert {promise.id for promise in plan.promises} == {one.id for one in PROMISES if one.suite == SANDBOX}
 
 
 def test_the_standing_promises_are_there() -> None:
@@ -193,7 +195,7 @@ def test_the_preset_over_profiles_has_all_that_are_shipped_but_what_needs_an_eng
 def test_the_preset_over_profiles_asks_whether_a_sandbox_starts_and_nothing_else() -> None:
     """A topic that is new is to be skipped there as well."""
     matrix = load.load("profiles")
-    there = [promise for promise, _ in scenario_index.promises(data_folder("scenarios")) if not promise.of_generators]
+    there = [promise for promise, _ in scenario_index.promises(data_folder("scenarios")) if promise.suite == SANDBOX]
     kept = [promise.id for promise in there if not any(fnmatch.fnmatchcase(promise.id, glob) for glob in matrix.skip)]
     assert {name.partition(".")[0] for name in kept} == {"start", "trust"}
     assert all(any(fnmatch.fnmatchcase(promise.id, glob) for promise in there) for glob in matrix.skip)

@@ -12,12 +12,13 @@ import pytest
 
 from pytest_codexsandbox.api import declared
 from pytest_codexsandbox.harness.baseline_checks import STANDING
+from pytest_codexsandbox.harness.suites.installed import installed_suites
 from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.sandbox_state import SandboxState
+from pytest_codexsandbox.model.suite_traits import SANDBOX
 from pytest_codexsandbox.registry import data_folder
 
 OF_GENERATORS = {
@@ -210,7 +211,7 @@ def promises(path: Path) -> list[tuple[Promise, Callable[..., object]]]:
 
 ALL = [(path, promise, function) for path in FILES for promise, function in promises(path)]
 OWN = [entry for entry in ALL if entry[1].topic not in STANDING]
-OF_CODEX = [entry for entry in OWN if not entry[1].of_generators]
+OF_CODEX = [entry for entry in OWN if entry[1].suite == SANDBOX]
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 each_promise = pytest.mark.parametrize(("path", "promise", "function"), OWN, ids=lambda value: getattr(value, "id", ""))
 each_promise_of_codex = pytest.mark.parametrize(
@@ -235,9 +236,9 @@ def test_promise_ids_and_file_names_are_unique() -> None:
 @each_promise
 def test_a_promise_is_complete(path: Path, promise: Promise, function: Callable[..., object]) -> None:
     assert promise.topic in TOPICS.get(path.parent.name, (path.parent.name,))
-    assert promise.policies and set(promise.policies) <= set(NAMED)
+    assert promise.policies and set(promise.policies) <= set(installed_suites()[promise.suite].traits.policies)
     assert promise.source.startswith("https://") or has_heading(promise.source)
-    if promise.of_generators:
+    if promise.suite != SANDBOX:
         assert promise.over and promise.kind == "generator" and promise.needs == "nothing"
         return
     assert promise.acts or (promise.call and promise.call.argv), "nothing is done"

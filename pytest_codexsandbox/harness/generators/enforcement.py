@@ -18,10 +18,11 @@ from pytest_codexsandbox.model.bwrap_used import used
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import CaseRun, ExpectedPolicy, Finding, GeneratedConfig, GeneratorRun
 from pytest_codexsandbox.model.generator_spec import FOLDERS
+from pytest_codexsandbox.model.generator_suite import AS_ASKED, GENERATED
 from pytest_codexsandbox.model.journal_lines import CallLine, Line
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED, FULL_ACCESS, GENERATED, POLICIES
+from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.story_log import anonymous

@@ -10,18 +10,17 @@ from pytest_codexsandbox.harness.generators.case_cache import CaseCache
 from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
 from pytest_codexsandbox.harness.trial_runner import judge_trial
 from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.generator_suite import AS_ASKED, DOOR, NAME
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 
-DOOR: Final = "generator"
 OVER: Final = ("configs", "inputs")  # what is asked of a case; the rest needs other writers, other files or strace
 
 
 def is_asked_per_case(promise: Promise) -> bool:
-    return promise.of_generators and promise.over in OVER
+    return promise.suite == NAME and promise.over in OVER
 
 
 def record(

@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.generators.managed_block import CaseNotApplicable
+from pytest_codexsandbox.harness.baseline_checks import TRUST
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 from pytest_codexsandbox.model.observation import Observation
@@ -15,6 +16,7 @@ from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.story_log import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 UNCONFINED: Final = "nothing was around the generators, as asked"
 
@@ -47,21 +49,28 @@ class GeneratorSource(Protocol):
     def standing(self, cell: Cell) -> CheckResult: ...
 
 
-class RealGeneratorTrial:
-    """Has what a recorder asks of a trial: rows, calls, and whether a sandbox mattered (it never does)."""
+class RealGeneratorTrial(SuiteTrial):
+    """Adds rows by asking the workshop. No sandbox matters here, only whether generators were confined."""
 
     def __init__(self, key: Key, promise: Promise, *, cell: Cell, workshop: GeneratorSource) -> None:
-        self.key, self.promise, self.cell, self._workshop = key, promise, cell, workshop
-        self.policy, self.case = key.policy, key.case
-        self.rows: list[Evidence] = []
-        self.seen: tuple[Observation, ...] = ()
-        self.control: tuple[Observation, ...] = ()
-        self.stdin: dict[str, bytes] = {}
-        self.started = SandboxState(
-            state="on", why="a file is judged here, and no sandbox"
-        )  # off: nothing confined them
+        super().__init__(key, promise)
+        self.cell, self._workshop = cell, workshop
+        self.started = SandboxState(state="on", why="a file is judged here, and no sandbox")  # off: nothing confined
         self.skipped: list[str] = []  # why a check could not be made
         self.blocked_by = ""
+
+    @property
+    def asks_for_sandbox(self) -> bool:
+        return self.started.state != "off"
+
+    @property
+    def unconfined_words(self) -> str:
+        return self.started.why
+
+    @property
+    def shows_home(self) -> bool:
+        """The text of a user's configuration may name any home: what a generator did to it is shown as it is."""
+        return self.promise.topic != TRUST
 
     def unasked(self, outcome: str) -> Record | None:
         """Where nothing could be asked: why. A scenario that failed has said something else."""

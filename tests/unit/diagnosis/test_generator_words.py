@@ -11,8 +11,8 @@ from pytest_codexsandbox.diagnosis.explain import ENFORCES, FOUND, diagnose
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.generators.checks import codex_toml, line_endings
 from pytest_codexsandbox.generators.checks.codex_toml import read
+from pytest_codexsandbox.model.generator_suite import AS_ASKED
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 from tests.unit.diagnosis.builders import died
@@ -98,14 +98,14 @@ def record(reason: str, direction: Direction = "wrong-claim", promise: str = "ge
 
 @pytest.mark.parametrize("word", sorted(KNOWN))
 def test_the_word_decides_whatever_else_was_said(word: str) -> None:
-    said = diagnose(record(word), (died("bwrap: setting up uid map: Permission denied"),), {})
+    said = diagnose(record(word), (died("bwrap: setting up uid map: Permission denied"),), {}, named=True)
     assert said is not None
     assert said.fingerprint == f"generator-{word}"
     assert said.quote == "Cannot overwrite a value"
 
 
 def test_how_a_sandbox_started_is_told_by_its_own_fingerprint() -> None:
-    said = diagnose(record("uid-map-refused", "denied", ENFORCES), (), {})
+    said = diagnose(record("uid-map-refused", "denied", ENFORCES), (), {}, named=True)
     assert said is not None
     assert said.fingerprint == "uid-map-refused"
 
@@ -115,7 +115,7 @@ def test_how_a_sandbox_started_is_told_by_its_own_fingerprint() -> None:
 def test_an_act_under_a_generators_policy_is_no_finding_about_codex(
     direction: Direction, word: str, errno: str
 ) -> None:
-    said = diagnose(record(errno, direction, ENFORCES), (), {})
+    said = diagnose(record(errno, direction, ENFORCES), (), {}, named=True)
     assert said is not None
     assert said.fingerprint == f"generator-{word}"
 
@@ -125,7 +125,7 @@ def test_the_row_that_the_verdict_comes_from_is_asked_first() -> None:
     other = record("comment-lost", "litter").evidence
     both = Record(key=made.key, verdict=Verdict.VIOLATES, direction="leak", evidence=(*other, *made.evidence))
     assert both.deciding is made.evidence[0]
-    said = diagnose(both, (), {})
+    said = diagnose(both, (), {}, named=True)
     assert said is not None
     assert said.fingerprint == "generator-captured"
 

@@ -17,10 +17,10 @@ from pytest_codexsandbox.harness.durations import (
     work_of,
 )
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
+from pytest_codexsandbox.model.generator_suite import AS_ASKED
 from pytest_codexsandbox.model.journal_lines import EndLine, Spent
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.matrix.builders import cell, plan, promise
@@ -126,7 +126,10 @@ def writing(name: str, label: str = "0.163.0") -> Cell:
 
 def of_generators(*cells: Cell) -> Plan:
     """Three cases, one of which is an input as well, and one that does not apply; a question under strain."""
-    promises = [promise(id, kind="generator", policies=(AS_ASKED,), over=over) for id, over in OF_THEM.items()]
+    promises = [
+        promise(id, kind="generator", policies=(AS_ASKED,), over=over, suite="generator")
+        for id, over in OF_THEM.items()
+    ]
     pairs = [(CASES, "a"), (CASES, "b"), (CASES, "c"), (OTHER, "c"), (CASES, "not"), (STRAINED, ""), (STANDING, "")]
     keys = [
         Key(cell=one.id, door="generator", policy=AS_ASKED, promise=id, case=case)

@@ -23,7 +23,6 @@ from pytest_codexsandbox.matrix.expand import Expanded
 from pytest_codexsandbox.matrix.plan import digest
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import NAMED
 from pytest_codexsandbox.pytest_plugin.run_planner import run_request
 from pytest_codexsandbox.pytest_plugin.settings import settings as settings_of
 from tests.unit.matrix.builders import plan
@@ -142,10 +141,10 @@ def test_keys_stand_by_cell_door_policy_baseline_promise_and_case(preset: str) -
     planner = PlannerWithFacts(of_command(preset, words), turn=False)
     cells = {cell.id: number for number, cell in enumerate(planner.plan.cells)}
     doors = ("app-server", "sandbox", "generator")
-    promises = tuple(planner.parts.promises)
+    policies, promises = planner.parts.policies, tuple(planner.parts.promises)
 
     def place(key: Key) -> tuple[object, ...]:
-        where = cells[key.cell], doors.index(key.door), tuple(NAMED).index(key.policy)
+        where = cells[key.cell], doors.index(key.door), policies.index(key.policy)
         return (*where, promises.index(key.promise), key.case)
 
     keys = planner.plan.keys

@@ -19,7 +19,7 @@ STANDING = ("start", "trust")
 ASKED = [
     pair
     for pair in promises(data_folder("scenarios"))
-    if pair[0].topic not in (*STANDING, "process") and not pair[0].of_generators
+    if pair[0].topic not in (*STANDING, "process") and pair[0].suite == "sandbox"
 ]
 SAID = "Error: granted.db: No such file or directory, Permission denied, Read-only file system, disk I/O error"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import decision_table, generator_files
-from pytest_codexsandbox.matrix.generator_cells import OF_ROWS, GeneratorSet, sides
+from pytest_codexsandbox.matrix.generator_cells import OF_ROWS, GeneratorSet, cases_of, ruled_out
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.generator import (
     Case,
@@ -21,8 +21,8 @@ from pytest_codexsandbox.model.generator import (
     is_silent,
 )
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
+from pytest_codexsandbox.model.generator_suite import AS_ASKED
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Promise
 from tests.unit.matrix.builders import traits
 
@@ -60,10 +60,9 @@ def of(*whens: dict[str, str], **words: object) -> Declaration:
 
 
 def why_not(case: str, release: str, declared: Declaration = DECLARED) -> str:
-    found = sides(known(declared), doors=traits("sandbox"), policies=("workspace-write",), for_files=APP_SERVER)
     asked = promise(OF_ROWS[0])
     key = Key(cell="c", door="generator", policy=AS_ASKED, promise=asked.id, case=case)
-    return found.ruled_out(key, asked, cell(release))
+    return ruled_out(known(declared), key, asked, cell(release))
 
 
 def test_a_row_is_asked_for_what_it_speaks_of_and_for_nothing_else() -> None:
@@ -76,11 +75,10 @@ def test_a_row_is_asked_for_what_it_speaks_of_and_for_nothing_else() -> None:
 
 
 def test_each_row_is_a_case_beside_the_corpus_and_only_of_what_rows_speak_of() -> None:
-    found = sides(known(), doors=traits("sandbox"), policies=("workspace-write",), for_files=APP_SERVER)
     own = tuple(case.id for case in decision_table.cases(DECLARED, "0.130.0"))
     assert own == ("row-01", "row-02", "row-03", "row-04", "row-05")
-    assert found.cases(promise(OF_ROWS[0]), cell("0.130.0")) == (*own, "01-none")
-    assert found.cases(promise("generator.comments-stay"), cell("0.130.0")) == ("01-none",)
+    assert cases_of(known(), promise(OF_ROWS[0]), cell("0.130.0")) == (*own, "01-none")
+    assert cases_of(known(), promise("generator.comments-stay"), cell("0.130.0")) == ("01-none",)
     assert known().case(cell("0.130.0"), "row-01").why == "Seatbelt"
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.pytest_plugin.collection import key_id
 from pytest_codexsandbox.pytest_plugin.work_queue import CHUNK, WorkQueue
 from pytest_codexsandbox.pytest_plugin.work_units import NOBODYS, WorkUnit, WorkUnitIndex
@@ -30,7 +31,7 @@ def story(cell_id: str, case: str) -> Key:
 
 
 KEYS = tuple(story(cell_id, case) for cell_id in (GOOD, ZCF) for case in ("", "01-none", "01-empty"))
-OWNERS = WorkUnitIndex(CELLS, KEYS)
+OWNERS = WorkUnitIndex(CELLS, KEYS, SuiteIndex())
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from pytest_codexsandbox.model.generator import Claim, Intent
+from pytest_codexsandbox.model.generator_suite import AS_ASKED
 from pytest_codexsandbox.model.journal_lines import CaseRow, CellRow, ClaimLine, GeneratorRow, PromiseRow, StoryLine
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.story_log import LoggedFile, LoggedRun
 from pytest_codexsandbox.model.verdict import Direction, Verdict

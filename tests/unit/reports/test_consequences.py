@@ -2,6 +2,7 @@
 
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.model.verdict import Direction
 from pytest_codexsandbox.reports import by_generator, json_report
 from pytest_codexsandbox.reports.causes import Cause, loud
@@ -28,7 +29,7 @@ def journal(*promises: tuple[str, Direction]) -> ReadJournal:
 
 
 def causes(made: ReadJournal) -> list[Cause]:
-    return loud(made.states())
+    return loud(made.states(), made.plan.suite_index())
 
 
 ALL: tuple[tuple[str, Direction], ...] = ((SAYS, "denied"), (DOES, "denied"), (LOADS, "denied"), (PLACE, "wrong-claim"))
@@ -65,9 +66,9 @@ def test_a_generators_block_and_the_document_count_it_once() -> None:
     (reason,) = by_generator.blocks(made)[0].reasons
     assert (reason.word, len(reason.records), len(reason.following)) == ("captured", 12, 36)
     assert "36 more checks of what Codex does with it" in by_generator.render(made, width=100, color=False, ascii=True)
-    assert next(one["following"] for one in json_report._causes(made.states())) == 36
+    assert next(one["following"] for one in json_report._causes(made.states(), made.plan.suite_index())) == 36
 
 
 def test_results_of_the_sandbox_itself_follow_from_nothing() -> None:
     suite = [usual(key) for key in generator_builders.keys("mytool") if key.promise == "filesystem.outside-refused"]
-    assert split(suite) == (tuple(suite), ())
+    assert split(suite, SuiteIndex()) == (tuple(suite), ())

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.model.generator import CodexLaunch
+from pytest_codexsandbox.model.generator_suite import AS_ASKED
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.story_log import LoggedRun
 from pytest_codexsandbox.model.verdict import Verdict
@@ -105,7 +105,8 @@ def test_what_keeps_a_case_from_being_asked_is_of_the_same_case() -> None:
         return generator_builders.usual(key)
 
     made = generator_builders.journal(map(state, generator_builders.keys("mytool")), [generator_builders.BAD])
-    blocked = [cause for cause in causes.loud(made.states()) if cause.verdict is Verdict.BLOCKED]
+    loud = causes.loud(made.states(), made.plan.suite_index())
+    blocked = [cause for cause in loud if cause.verdict is Verdict.BLOCKED]
     assert len(blocked) == 2
     for cause in blocked:
         assert cause.blocker is not None

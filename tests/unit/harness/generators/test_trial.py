@@ -14,8 +14,8 @@ from pytest_codexsandbox.harness.trial_runner import judge_trial
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import CommandResult
 from pytest_codexsandbox.model.generator import Finding
+from pytest_codexsandbox.model.generator_suite import AS_ASKED
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import AS_ASKED
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.verdict import Verdict
 
@@ -31,6 +31,7 @@ TRUST = Promise(
     needs="nothing",
     source="",
     policies=(AS_ASKED,),
+    suite="generator",
     over="once",
 )
 

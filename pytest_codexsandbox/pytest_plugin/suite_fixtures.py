@@ -1,0 +1,37 @@
+"""Suite fixtures: registers the fixture of each installed suite; those of the shipped ones are the plugin's own."""
+
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+
+from pytest_codexsandbox import plugin
+from pytest_codexsandbox.harness.suites.installed import installed_suites
+
+NAME: Final = "codexsandbox-suite-fixtures"
+
+
+def register(manager: pytest.PytestPluginManager) -> None:
+    """Registers the fixtures that the plugin's module does not have. InputError for a suite that cannot be loaded."""
+    others = [suite.fixture for suite in installed_suites().values() if not hasattr(plugin, suite.fixture)]
+    if others and not manager.hasplugin(NAME):
+        manager.register(_module(others), NAME)
+
+
+def _module(names: Iterable[str]) -> ModuleType:
+    """pytest finds fixtures as attributes of a module."""
+    made = ModuleType(NAME)
+    for name in names:
+        setattr(made, name, pytest.fixture(name=name)(_fixture()))
+    return made
+
+
+def _fixture() -> Any:
+    def suite_trial(request: pytest.FixtureRequest) -> Any:
+        """Collects the evidence of a promise: what the scenarios of an installed suite ask for."""
+        from pytest_codexsandbox.pytest_plugin.fixtures import open_trial
+
+        return open_trial(request)
+
+    return suite_trial
