@@ -5,7 +5,8 @@ from typing import Final
 
 import pytest
 
-_OURS: Final = ("pytest_codexsandbox.plugin", "pytest_codexsandbox.pytest_plugin.suite_fixtures")
+PLUGIN: Final = "pytest_codexsandbox.plugin"
+_OURS: Final = (PLUGIN, "pytest_codexsandbox.pytest_plugin.suite_fixtures")
 
 
 def is_ours(metafunc: pytest.Metafunc, name: str) -> bool:

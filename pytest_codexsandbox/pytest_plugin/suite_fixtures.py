@@ -6,14 +6,15 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_codexsandbox import plugin
 from pytest_codexsandbox.harness.suites.installed import installed_suites
+from pytest_codexsandbox.pytest_plugin.fixture_owner import PLUGIN
 
 NAME: Final = "codexsandbox-suite-fixtures"
 
 
 def register(manager: pytest.PytestPluginManager) -> None:
     """Registers the fixtures that the plugin's module does not have. InputError for a suite that cannot be loaded."""
+    plugin = next(one for one in manager.get_plugins() if getattr(one, "__name__", "") == PLUGIN)
     others = [suite.fixture for suite in installed_suites().values() if not hasattr(plugin, suite.fixture)]
     if others and not manager.hasplugin(NAME):
         manager.register(_module(others), NAME)
