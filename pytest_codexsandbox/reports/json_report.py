@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox.model.journal_lines import PromiseRow
 from pytest_codexsandbox.model.ledger import ReadJournal, count, known_without_sandbox, too_little
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
@@ -64,7 +65,7 @@ def render(journal: ReadJournal, folder: Path | None) -> str:
         "counts_synthetic": count(headlines.synthetic(journal, states)),
         "cells": journal.plan.cells,
         "cells_without_sandbox": sorted(known_without_sandbox(states.values())),  # known: nothing was measured there
-        "promises": journal.plan.promises,
+        "promises": _promises(journal),
         "environments": journal.environments,
         "machine_changed": headlines.changed(journal),
         "by_itself": bare_tools.as_data(journal, states),
@@ -78,6 +79,13 @@ def render(journal: ReadJournal, folder: Path | None) -> str:
     }
     data: bytes = msgspec.json.format(msgspec.json.encode(document), indent=1)
     return data.decode() + "\n"
+
+
+def _promises(journal: ReadJournal) -> list[PromiseRow]:
+    """Returns the promises with their suites, which journals of earlier versions do not name."""
+    suites = journal.plan.suite_index()
+    named = {key.promise: suites.of(key).name for key in journal.plan.keys}
+    return [msgspec.structs.replace(row, suite=named.get(row.id, row.suite)) for row in journal.plan.promises]
 
 
 def _coverage(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[str, Any] | None:
