@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pytest_codexsandbox.errors import EnvironmentLost
 from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.journal_lines import Line
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan import Plan
@@ -46,7 +47,8 @@ class SuiteTrial:
         self.rows: list[Evidence] = []
         self.seen: tuple[Observation, ...] = ()  # calls of Codex that the rows speak of, and
         self.control: tuple[Observation, ...] = ()  # the same without a sandbox
-        self.started = SandboxState(state="on", why="no sandbox is judged here")
+        # A suite that needs a sandbox must say that it was on: otherwise its promises with needs="sandbox" are broken.
+        self.started = SandboxState(state="unknown", why="the suite does not say")
 
     @property
     def asks_for_sandbox(self) -> bool:
@@ -99,6 +101,10 @@ class SuiteRun(Protocol):
 
     def subject_id(self, cell: Cell) -> str:
         """its Codex."""
+
+    def call(self, key: Key, command: Command, *, control: bool = False) -> Observation:
+        """Runs a command in the environment of the key's cell. Adds its line to the journal, so that evidence can name
+        it. `control`: it is no call of Codex, and its time is not counted as Codex's."""
 
     def emit(self, line: Line) -> None:
         """Adds a line to the journal, such as the `CallLine` of a call that evidence names."""

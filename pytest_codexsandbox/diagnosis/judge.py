@@ -148,6 +148,8 @@ def _held(evidence: Sequence[Evidence], started: SandboxState, sandboxed: bool, 
         return Judged(verdict=Verdict.UNCONFINED, direction="", reason=f"{told}; {unconfined}")
     if not sandboxed:
         told += f"; a sandbox was on although none was asked for ({started.why})"
+    elif started.state == "unknown":
+        told += f"; whether a sandbox was on is not known ({started.why}), and this promise needs none"
     elif started.state != "on":  # only a promise that needs nothing comes here
         told += f"; the sandbox was not on ({started.why}), which this promise does not need"
     return Judged(verdict=Verdict.CONFORMS, direction="", reason=told)

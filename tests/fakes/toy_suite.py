@@ -3,7 +3,6 @@
 It imports nothing of the tests: `install` copies it into a folder of its own, beside the metadata of a package.
 """
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,6 @@ from typing import Final
 from pytest_codexsandbox.errors import NotApplicable
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.command import Command
-from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
@@ -35,7 +33,8 @@ class VersionTrial(SuiteTrial):
         """Codex prints `word`. Control: another program of the environment prints a line too."""
         flag = "-V" if self.case == _SHORT else "--version"
         cell = self._run.cell(self.key)
-        control, seen = self._call("echo", "control"), self._call(self._run.subject(cell).binary, flag)
+        control = self._call("echo", "control", control=True)
+        seen = self._call(self._run.subject(cell).binary, flag)
         self.seen += (seen,)
         self.rows.append(
             Evidence(
@@ -52,40 +51,9 @@ class VersionTrial(SuiteTrial):
             )
         )
 
-    def _call(self, *argv: str) -> Observation:
-        run, cell = self._run, self._run.cell(self.key)
-        environment = run.environment(cell)
-        done = environment.run(Command(argv=argv, cwd="/", env={"PATH": "/usr/bin:/bin"}, why="the version"))
-        run.spend(done.seconds)
-        seen = Observation(
-            id=f"{DOOR}-{self.promise.id}-{self.case}-{Path(argv[0]).name}-{cell.id}",
-            door=self.key.door,
-            policy=self.policy,
-            nonce="",
-            argv=argv,
-            cwd="/",
-            env={},
-            ended=done.ended,
-            code=done.code,
-            seconds=done.seconds,
-            stdout_sha256=hashlib.sha256(done.stdout).hexdigest(),
-            stdout_total=done.stdout_total,
-            stdout=done.stdout.decode(errors="replace"),
-            stderr=done.stderr.decode(errors="replace"),
-        )
-        environment_id, subject_id = run.environment_id(cell), run.subject_id(cell)
-        run.emit(
-            CallLine(
-                id=seen.id,
-                environment=environment_id,
-                subject=subject_id,
-                cell=cell.id,
-                observation=seen,
-                control=argv[0] == "echo",
-                full_access=True,  # no sandbox is asked for
-            )
-        )
-        return seen
+    def _call(self, *argv: str, control: bool = False) -> Observation:
+        command = Command(argv=argv, cwd="/", env={"PATH": "/usr/bin:/bin"}, why="the version")
+        return self._run.call(self.key, command, control=control)
 
 
 class VersionRunner(SuiteRunner[VersionTrial]):

@@ -1,6 +1,7 @@
 """A suite that another package brings: planned, run, judged, journalled, counted and shown like ours."""
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -12,7 +13,7 @@ import pytest
 
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from tests.fakes.toy_package import install_suite, search_path
+from tests.fakes.toy_package import ROOT, install_suite, search_path
 from tests.plugin.conftest import LIMIT, Done, Matrix
 
 pytestmark = pytest.mark.live
@@ -152,6 +153,22 @@ def test_a_report_of_its_journal_needs_no_suite(done: Done, matrix: Matrix, site
         with_it = command(matrix, site, "report", run, *words, folder=done.folder)
         assert command(matrix, {}, "report", run, *words, folder=done.folder) == with_it
         assert "version.is-from-the-future" in with_it
+
+
+def test_the_suite_of_the_page_runs_as_it_is_printed(matrix: Matrix, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "suites.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n# (my_package/\S+)\n(.*?)```", page, re.DOTALL)
+    for name, text in blocks:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    metadata = tmp_path / "my_package-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[codexsandbox.suites]\nversion = my_package.suite:VersionSuite\n")
+    done = matrix.run("--codex-only=version.is-printed", env={"PYTHONPATH": search_path(tmp_path)})
+    assert (done.code, len(blocks)) == (0, 2), done.out
+    verdicts = {key.promise: one.verdict for key, one in done.journal.states().items()}
+    assert verdicts["version.is-printed"] is Verdict.CONFORMS
 
 
 def test_a_fixture_of_the_user_with_its_name_is_not_asked(matrix: Matrix, site: dict[str, str]) -> None:
