@@ -5,8 +5,12 @@ gets none: it has no excuse.
 """
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from tests.fakes.machine import run_folder
 
 SECOND_TRY = "CODEXSANDBOX_SECOND_TRY"
 
@@ -17,3 +21,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("live") or item.get_closest_marker("docker"):
             item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=5))
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that no policy lets Codex write to, unlike tmp_path."""
+    with run_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """Such a folder for the tests of one module."""
+    with run_folder() as folder:
+        yield folder

@@ -1,6 +1,5 @@
 """This machine keeps the contract of an environment: with a /tmp of its own where that can be had, and without."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,13 +10,6 @@ from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import LocalBackend
 from pytest_codexsandbox.protocols import Backend, Environment
 from tests.contract.builders import SharingBackend
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    """Not below /tmp, where every policy may write."""
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
-        yield Path(folder)
 
 
 @pytest.fixture(scope="module")

@@ -31,21 +31,15 @@ RUN = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()  # wh
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
-        yield Path(folder)
-
-
-@pytest.fixture
-def environment(place: Path) -> Iterator[AgentEnvironment]:
-    with LocalBackend().open(this_machine(), place / "here") as environment:
+def environment(folder: Path) -> Iterator[AgentEnvironment]:
+    with LocalBackend().open(this_machine(), folder / "here") as environment:
         yield environment
 
 
-def test_a_hand_that_is_killed_is_lost_and_not_awaited(place: Path) -> None:
+def test_a_hand_that_is_killed_is_lost_and_not_awaited(folder: Path) -> None:
     """The parent of a command is the agent."""
     word = f"bereft{uuid.uuid4().hex}"
-    with LocalBackend().open(this_machine(), place / "here") as environment:
+    with LocalBackend().open(this_machine(), folder / "here") as environment:
         world = environment.world()
         begun = time.monotonic()
         done = environment.run(shell(world, f"kill -KILL $PPID; sleep 1000; : {word}", timeout=20 * GENEROUS))
@@ -55,7 +49,7 @@ def test_a_hand_that_is_killed_is_lost_and_not_awaited(place: Path) -> None:
         with pytest.raises(EnvironmentLost, match="the agent has ended"):
             environment.world()
     assert not [one for one in Path("/proc").glob("[0-9]*/cmdline") if word.encode() in _read(one)]
-    assert not (place / "here").exists()
+    assert not (folder / "here").exists()
 
 
 def _read(path: Path) -> bytes:
@@ -65,9 +59,9 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def test_what_ran_when_the_hand_was_told_to_end_is_lost_and_says_nothing_of_the_subject(place: Path) -> None:
+def test_what_ran_when_the_hand_was_told_to_end_is_lost_and_says_nothing_of_the_subject(folder: Path) -> None:
     """An engine that is stopped asks a container's first process to end: that ends what runs, which is no finding."""
-    with LocalBackend().open(this_machine(), place / "e") as environment:
+    with LocalBackend().open(this_machine(), folder / "e") as environment:
         world = environment.world()
         done = environment.run(shell(world, "kill -TERM $PPID; sleep 30"))
     assert done.ended == "lost"
@@ -80,8 +74,8 @@ def test_a_fault_inside_the_hand_says_what_it_was(environment: AgentEnvironment)
     assert sh(environment, "echo still here").stdout == b"still here\n"
 
 
-def test_work_that_fails_because_the_hand_died_says_so(place: Path) -> None:
-    with pytest.raises(EnvironmentLost) as raised, LocalBackend().open(this_machine(), place / "here") as environment:
+def test_work_that_fails_because_the_hand_died_says_so(folder: Path) -> None:
+    with pytest.raises(EnvironmentLost) as raised, LocalBackend().open(this_machine(), folder / "here") as environment:
         world = environment.world()
         os.kill(int(environment.run(shell(world, "echo $PPID")).stdout), signal.SIGKILL)
         environment.look(world, ["@WORKSPACE@"])
@@ -106,24 +100,24 @@ def test_a_tmp_of_its_own_goes_with_a_mount_namespace_of_its_own(environment: Ag
         assert environment.look(world, ["@TMP@/@NAME@"])["@TMP@/@NAME@"].kind == "file"
 
 
-def test_a_program_that_lies_in_the_machines_tmp_can_be_run(environment: AgentEnvironment, place: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/tmp") as folder:
-        program = Path(folder, "deep", "program")
+def test_a_program_that_lies_in_the_machines_tmp_can_be_run(environment: AgentEnvironment, folder: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/tmp") as shared:
+        program = Path(shared, "deep", "program")
         program.parent.mkdir()
         program.write_text("#!/bin/sh\ncat $(dirname $0)/beside\n")
         program.chmod(0o755)
         program.with_name("beside").write_text("found")
-        (place / "link").symlink_to(program)
-        for path in (program, place / "link"):
+        (folder / "link").symlink_to(program)
+        for path in (program, folder / "link"):
             done = environment.run(Command(argv=(str(path),), cwd="/", env={"PATH": "/usr/bin:/bin"}))
             assert done.ended == "exit", done
             assert done.stdout == (b"found" if path == program else b"")
 
 
 # ---- turns
-def test_who_waits_too_long_for_a_shared_tmp_is_told_why(place: Path) -> None:
+def test_who_waits_too_long_for_a_shared_tmp_is_told_why(folder: Path) -> None:
     backend = LocalBackend(own_tmp=False, turn_timeout=SHORT)
-    with backend.open(this_machine(), place / "here") as environment, fresh(environment) as world:
+    with backend.open(this_machine(), folder / "here") as environment, fresh(environment) as world:
         held = os.open("/tmp", os.O_RDONLY)
         try:
             fcntl.flock(held, fcntl.LOCK_EX)
@@ -136,8 +130,8 @@ def test_who_waits_too_long_for_a_shared_tmp_is_told_why(place: Path) -> None:
             os.close(held)
 
 
-def test_the_turn_comes_when_the_other_run_gives_it_back(place: Path) -> None:
-    with LocalBackend(own_tmp=False).open(this_machine(), place / "here") as environment, fresh(environment) as world:
+def test_the_turn_comes_when_the_other_run_gives_it_back(folder: Path) -> None:
+    with LocalBackend(own_tmp=False).open(this_machine(), folder / "here") as environment, fresh(environment) as world:
         held = os.open("/tmp", os.O_RDONLY)
         fcntl.flock(held, fcntl.LOCK_EX)
         threading.Timer(SHORT, os.close, (held,)).start()
@@ -147,7 +141,7 @@ def test_the_turn_comes_when_the_other_run_gives_it_back(place: Path) -> None:
         assert environment.run(shell(world, "echo again")).stdout == b"again\n"
 
 
-def test_who_waits_for_the_turn_is_told_for_whom_and_who_does_not_hears_nothing(place: Path) -> None:
+def test_who_waits_for_the_turn_is_told_for_whom_and_who_does_not_hears_nothing(folder: Path) -> None:
     backend, told, threads = LocalBackend(own_tmp=False), list[str](), list[threading.Thread]()
     live: list[SpawnedProcess] = []
 
@@ -161,7 +155,7 @@ def test_who_waits_for_the_turn_is_told_for_whom_and_who_does_not_hears_nothing(
     for attempt in range(50):
         told.clear()
         threads.clear()
-        folders = place / f"{attempt}-one", place / f"{attempt}-two"
+        folders = folder / f"{attempt}-one", folder / f"{attempt}-two"
         with backend.open(spec, folders[0]) as one, backend.open(spec, folders[1], say=say) as two:
             assert sh(two, "echo free").stdout == b"free\n"
             if told:  # another test on this machine had its turn just then
@@ -177,12 +171,12 @@ def test_who_waits_for_the_turn_is_told_for_whom_and_who_does_not_hears_nothing(
     assert threads == [threading.current_thread()]  # not one that could speak in the middle of another's words
 
 
-def test_calls_of_two_environments_never_overlap_in_a_shared_tmp(place: Path) -> None:
+def test_calls_of_two_environments_never_overlap_in_a_shared_tmp(folder: Path) -> None:
     """Each makes a folder for a moment: two at once would fail."""
     backend = LocalBackend(own_tmp=False)
     spec = this_machine()
-    with backend.open(spec, place / "one") as one, backend.open(spec, place / "two") as two:
-        script = f"mkdir {place}/alone && sleep 0.02 && rmdir {place}/alone"
+    with backend.open(spec, folder / "one") as one, backend.open(spec, folder / "two") as two:
+        script = f"mkdir {folder}/alone && sleep 0.02 && rmdir {folder}/alone"
         with ThreadPoolExecutor(2) as pool:
             rounds = list(pool.map(lambda at: [sh(at, script).exit for _ in range(10)], (one, two)))
         assert rounds == [[0] * 10] * 2
@@ -195,8 +189,8 @@ def test_many_threads_may_ask_at_once(environment: AgentEnvironment) -> None:
         assert [one.result().stdout for one in asked] == [f"{at}\n".encode() for at in range(40)]
 
 
-def test_folders_with_names_too_long_for_a_socket_work(place: Path) -> None:
-    folder = place / ("long" * 30) / ("longer" * 30)
+def test_folders_with_names_too_long_for_a_socket_work(folder: Path) -> None:
+    folder = folder / ("long" * 30) / ("longer" * 30)
     script = """
         import os, socket, sys
         os.chdir(os.path.dirname(sys.argv[1]))
@@ -216,8 +210,8 @@ def test_folders_with_names_too_long_for_a_socket_work(place: Path) -> None:
         stream.close()
 
 
-def test_a_folder_with_odd_letters_works(place: Path) -> None:
-    with LocalBackend().open(this_machine(), place / "a b'ä\n$(x)") as environment, fresh(environment) as world:
+def test_a_folder_with_odd_letters_works(folder: Path) -> None:
+    with LocalBackend().open(this_machine(), folder / "a b'ä\n$(x)") as environment, fresh(environment) as world:
         environment.lay(world, [Given(kind="sqlite", path="@WORKSPACE@/x?#%.db")])
         assert sh(environment, "pwd").stdout.decode().strip().endswith("/workspace")
 
@@ -249,24 +243,24 @@ def test_a_folder_of_the_machines_tmp_that_was_shown_is_never_emptied(environmen
         assert program.exists()
 
 
-def test_a_runner_that_stops_reading_does_not_keep_the_hand(place: Path) -> None:
+def test_a_runner_that_stops_reading_does_not_keep_the_hand(folder: Path) -> None:
     """The pipes of a dead runner may live on in another process; here nobody ever reads what the agent says."""
     reading, writing = os.pipe()
     answers, said = os.pipe()
-    hello = {"id": 1, "op": "hello", "folder": str(place), "word": "beef", "own_tmp": False, "turn_timeout": 1}
+    hello = {"id": 1, "op": "hello", "folder": str(folder), "word": "beef", "own_tmp": False, "turn_timeout": 1}
     with subprocess.Popen([sys.executable, "-I", "-S", str(HAND)], stdin=reading, stdout=said, cwd="/") as hand:
         os.close(reading)
         for piece in pack({**hello, "watch_parent": False}):
             os.write(writing, piece)
-        (place / "big").write_bytes(bytes(3_000_000))
-        for piece in pack({"id": 2, "op": "get", "path": str(place / "big"), "limit": 1 << 30}):
+        (folder / "big").write_bytes(bytes(3_000_000))
+        for piece in pack({"id": 2, "op": "get", "path": str(folder / "big"), "limit": 1 << 30}):
             os.write(writing, piece)
         assert os.read(answers, 4)
         os.close(writing)
         hand.wait(GENEROUS)
     os.close(answers)
     os.close(said)
-    assert sorted(path.name for path in place.iterdir()) == ["big"]
+    assert sorted(path.name for path in folder.iterdir()) == ["big"]
 
 
 def test_databases_are_laid_again_after_a_subject_has_ended_the_process_that_keeps_them(

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -40,13 +39,12 @@ with SharingBackend().open(this_machine(), Path(sys.argv[1])) as environment:
 
 
 @pytest.fixture
-def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
-        monkeypatch.setenv("CODEXSANDBOX_CACHE", folder)
-        monkeypatch.chdir(folder)
-        Path(folder, "tmp").mkdir()
-        monkeypatch.setattr(codex_leftovers, "TMP", f"{folder}/tmp")  # the machine's own is not for a test to tidy
-        yield Path(folder)
+def cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CODEXSANDBOX_CACHE", str(folder))
+    monkeypatch.chdir(folder)
+    (folder / "tmp").mkdir()
+    monkeypatch.setattr(codex_leftovers, "TMP", f"{folder}/tmp")  # the machine's own is not for a test to tidy
+    return folder
 
 
 def killed_run(folder: Path, word: str) -> str:

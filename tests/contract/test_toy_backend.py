@@ -1,6 +1,5 @@
 """A backend of a third party, found by its entry point, keeps the contract of an environment."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,13 +9,6 @@ from pytest_codexsandbox.contract.environment import EnvironmentContract
 from pytest_codexsandbox.harness.backends import load_backend
 from pytest_codexsandbox.protocols import Backend, Environment
 from tests.fakes.toy_package import forget_plugins, install
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    """Not below /tmp, where every policy may write."""
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
-        yield Path(folder)
 
 
 @pytest.fixture(scope="module")

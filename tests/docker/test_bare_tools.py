@@ -4,11 +4,11 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from pytest_codexsandbox.registry import cache_folder
+from tests.fakes.machine import run_folder
 
 LIMIT = 300.0  # a machine may be slow: this one is no measure
 WORDS = (
@@ -46,8 +46,8 @@ class Ran:
 
 def test_every_report_shows_what_each_program_did_in_each_profile() -> None:
     """One test, for there is one run: workers that share a file would each make their own."""
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as name:
-        ran = Ran(Path(name), *run("pytest", *WORDS, folder=name))
+    with run_folder() as folder:
+        ran = Ran(folder, *run("pytest", *WORDS, folder=folder))
         nothing_but_starts_and_canaries_is_measured(ran)
         where_the_filter_refuses_all_of_them_say_so(ran)
         where_the_network_alone_is_refused_the_others_start(ran)
@@ -55,7 +55,7 @@ def test_every_report_shows_what_each_program_did_in_each_profile() -> None:
         every_report_shows_it_and_an_old_journal_again(ran)
 
 
-def run(*words: str, folder: str) -> tuple[int, str]:
+def run(*words: str, folder: Path) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, "-m", *words],
         cwd=folder,
@@ -107,7 +107,7 @@ def where_a_fresh_proc_alone_is_refused_codex_starts_without(ran: Ran) -> None:
 
 def every_report_shows_it_and_an_old_journal_again(ran: Ran) -> None:
     quote, fingerprint = NEWADDR
-    code, again = run("pytest_codexsandbox", "report", str(ran.run), "-v", folder=str(ran.run))
+    code, again = run("pytest_codexsandbox", "report", str(ran.run), "-v", folder=ran.run)
     assert code == 0, again
     for text in (ran.out, again):
         block = text.partition("by itself: ")[2]

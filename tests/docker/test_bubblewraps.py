@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,12 +35,6 @@ OURS = tuple(name for name in SHIPPED.values("bwrap") if SHIPPED.bwrap(name).our
 PLAIN = tuple(name for name in OURS if SHIPPED.bwrap(name).mode == 0o755 and not SHIPPED.bwrap(name).file_caps)
 ALL = ("--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 FOR_SETUID = ("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE")
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as place:
-        yield Path(place)
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,10 +39,9 @@ canaries.run_promises = killing
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as place:
-        (Path(place) / "m.toml").write_text(MATRIX)
-        yield Path(place)
+def folder(folder: Path) -> Path:
+    (folder / "m.toml").write_text(MATRIX)
+    return folder
 
 
 @pytest.mark.parametrize(("times", "code"), [(1, 0), (99, 11)])

@@ -1,8 +1,5 @@
 """A container that becomes another one while it is measured: the look after each call says so."""
 
-import tempfile
-from pathlib import Path
-
 import pytest
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
@@ -10,6 +7,7 @@ from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness.machine_state_guard import Steady
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.builders import container
+from tests.fakes.machine import run_folder
 
 PROGRAM = b"#!/bin/sh\necho bubblewrap 0.0.1\n"
 
@@ -17,8 +15,8 @@ PROGRAM = b"#!/bin/sh\necho bubblewrap 0.0.1\n"
 def test_a_bubblewrap_that_is_installed_in_the_middle_is_a_fault_of_the_machine() -> None:
     steady, spec = Steady(), container(bwrap="none", user="root")
     with (
-        tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder,
-        ContainerBackend().open(spec, Path(folder), cache=cache_folder()) as environment,
+        run_folder() as folder,
+        ContainerBackend().open(spec, folder, cache=cache_folder()) as environment,
     ):
         steady.opened(environment)
         steady.look(environment)

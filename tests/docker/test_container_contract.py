@@ -1,6 +1,5 @@
 """A container keeps the contract of an environment, as root and as an ordinary user."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,12 +9,6 @@ from pytest_codexsandbox.contract.environment import EnvironmentContract
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.protocols import Backend, Environment
 from tests.docker.builders import container
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
-        yield Path(folder)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
 from collections.abc import Iterator
@@ -26,12 +25,6 @@ from tests.docker.relay import over_tcp
 _BACKWARDS: Final = (
     "import sys; data = sys.stdin.buffer.read(); sys.stdout.buffer.write(data[::-1]); sys.stderr.write('said')"
 )
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as place:
-        yield Path(place)
 
 
 def the_socket() -> str:

@@ -6,7 +6,6 @@ import io
 import os
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -37,12 +36,6 @@ from pytest_codexsandbox.registry import cache_folder
 from tests.docker.builders import container
 from tests.docker.engine_builders import own_engine
 from tests.fakes.machine import installed_codex
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as place:
-        yield Path(place)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Generators in a container: its programs, its walls, our folders and rules."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from pytest_codexsandbox.generators.confinement import UNCONFINED
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, GeneratorRun, Intent
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.docker.builders import container
+from tests.fakes.machine import run_folder
 
 CASE = Case(id="own", why="an ordinary file", config=b'# mine\nmodel = "x"\n', mode=0o640)
 
@@ -23,9 +23,9 @@ CASE = Case(id="own", why="an ordinary file", config=b'# mine\nmodel = "x"\n', m
 @pytest.fixture(scope="module", params=["root", "u1000"])
 def shop(request: pytest.FixtureRequest) -> Iterator[CaseRunner]:
     with (
-        tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder,
-        ContainerBackend().open(container(user=request.param), Path(folder) / "e") as environment,
-        workshop(Path(folder) / "w", UNCONFINED, environment=environment) as opened,
+        run_folder() as folder,
+        ContainerBackend().open(container(user=request.param), folder / "e") as environment,
+        workshop(folder / "w", UNCONFINED, environment=environment) as opened,
     ):
         yield opened
 
@@ -122,8 +122,8 @@ def test_a_function_of_this_machine_is_no_program_in_there(shop: CaseRunner) -> 
 
 def test_this_machine_as_an_environment_confines_nobody() -> None:
     with (
-        tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder,
-        LocalBackend().open(this_machine(), Path(folder) / "e") as environment,
+        run_folder() as folder,
+        LocalBackend().open(this_machine(), folder / "e") as environment,
         pytest.raises(InputError, match="does not confine"),
     ):
-        CaseRunner(Path(folder) / "w", UNCONFINED, environment=environment)
+        CaseRunner(folder / "w", UNCONFINED, environment=environment)

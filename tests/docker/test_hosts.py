@@ -2,13 +2,13 @@
 
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.engine_builders import own_engine
+from tests.fakes.machine import run_folder
 
 MATRIX = """
 releases = ["installed"]
@@ -24,11 +24,10 @@ def test_two_engines_that_do_not_see_our_files_measure_one_matrix() -> None:
     cache_folder().mkdir(parents=True, exist_ok=True)
     hidden = (cache_folder(), Path(sys.prefix))  # the agent; the Codex that is installed
     with (
-        tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as name,
+        run_folder() as folder,
         own_engine(hide=hidden) as one,
         own_engine(hide=hidden) as two,
     ):
-        folder = Path(name)
         (folder / "m.toml").write_text(MATRIX)
         words = (
             sys.executable,

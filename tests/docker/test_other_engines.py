@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.container import USUAL_CAPABILITIES
 from tests.docker.builders import container
 from tests.docker.test_far_engines import keeps_its_promises, say, the_socket
+from tests.fakes.machine import run_folder
 
 PROFILES = ("podman-default", "seccomp-unconfined-systempaths", "synthetic-apparmor-userns")
 MATRIX = f"""
@@ -51,8 +51,8 @@ runtime = "{runtime}"
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as place:
-        yield Path(place)
+    with run_folder() as place:
+        yield place
 
 
 @contextmanager

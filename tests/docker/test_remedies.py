@@ -6,7 +6,6 @@ Nothing of the host is changed by any of them: what would do so is not tried her
 import json
 import os
 import shlex
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -22,7 +21,7 @@ from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.repro_builders import Place, opened_at, run_line, sysctls
-from tests.fakes.machine import installed_codex
+from tests.fakes.machine import installed_codex, run_folder
 from tests.needs import DOCKER
 
 PROOFS: Final = [(remedy, proof) for remedy in remedies() for proof in remedy.proofs]
@@ -41,8 +40,8 @@ def before() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def starts(before: dict[str, str]) -> Iterator[Starts]:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
-        rehearsed = in_containers(installed_codex(cache_folder()), Path(folder))
+    with run_folder() as folder:
+        rehearsed = in_containers(installed_codex(cache_folder()), folder)
         yield Starts(rehearsed, [proof for _, proof in PROOFS])
 
 

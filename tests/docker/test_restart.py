@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.journal.store import read
 from tests.docker.engine_builders import own_engine
+from tests.fakes.machine import run_folder
 
 MATRIX = """
 releases = ["installed"]
@@ -23,8 +23,7 @@ BEGUN = 30  # records
 
 
 def test_the_rest_of_a_run_is_measured_when_the_engine_is_back() -> None:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as name, own_engine() as engine:
-        folder = Path(name)
+    with run_folder() as folder, own_engine() as engine:
         (folder / "m.toml").write_text(MATRIX)
         words = (
             sys.executable,

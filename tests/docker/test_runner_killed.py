@@ -4,9 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,10 +30,9 @@ ENDS = 60.0
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as place:
-        (Path(place) / "m.toml").write_text(MATRIX)
-        yield Path(place)
+def folder(folder: Path) -> Path:
+    (folder / "m.toml").write_text(MATRIX)
+    return folder
 
 
 def left_of(pid: int) -> list[str]:

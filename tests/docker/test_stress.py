@@ -1,6 +1,5 @@
 """Under strain in a container: what needs no witness in there is asked, the rest says why it is not."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Inte
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from pytest_codexsandbox.protocols import Environment
 from tests.docker.builders import container
+from tests.fakes.machine import run_folder
 
 # Its block first, the rest as it was; it waits for whoever else does the same.
 MANAGES = """
@@ -38,8 +38,8 @@ count=$(grep -c '^# run' "$1"); sleep 1; sed '/^# run/d; /^run = /d' "$1" > "$1.
 @pytest.fixture(scope="module")
 def environment() -> Iterator[Environment]:
     with (
-        tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder,
-        ContainerBackend().open(container(user="u1000"), Path(folder) / "e") as opened,
+        run_folder() as folder,
+        ContainerBackend().open(container(user="u1000"), folder / "e") as opened,
     ):
         yield opened
 

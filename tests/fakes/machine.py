@@ -1,6 +1,5 @@
 """This machine as an environment, and the Codex that is installed beside the tests."""
 
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +15,8 @@ from pytest_codexsandbox.releases.resolve import resolve
 @contextmanager
 def run_folder() -> Iterator[Path]:
     """Not below /tmp, which is a writable root of Codex and where it refuses helper programs."""
-    folder = Path(tempfile.mkdtemp(prefix="codexsandbox-tests-", dir="/var/tmp"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
+        yield Path(folder)
 
 
 @contextmanager

@@ -2,9 +2,6 @@
 
 import os
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -38,12 +35,6 @@ def first(shop: CaseRunner, generator: Generator, case: Case = CASE) -> Generato
 
 def how(word: str) -> Confinement:
     return confinement() if word == "confined" else UNCONFINED
-
-
-@contextmanager
-def place() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
-        yield Path(folder)
 
 
 def processes(word: str) -> list[str]:

@@ -1,10 +1,13 @@
 """This machine, its installed Codex and one app-server of it: for those who ask for them by these names."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from pytest_codexsandbox.doors.claims import Claimant
+from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
+from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import installed_codex, local_environment, run_folder
 
@@ -25,3 +28,10 @@ def codex() -> Iterator[Subject]:
 def claimant(machine: Environment, codex: Subject) -> Iterator[Claimant]:
     with Claimant(machine, codex) as claimant:
         yield claimant
+
+
+@pytest.fixture(scope="module")
+def shop(place: Path) -> Iterator[CaseRunner]:
+    """Runs generators within walls."""
+    with workshop(place, confinement()) as opened:
+        yield opened

@@ -4,9 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,6 +16,7 @@ from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.system.progress import Progress
 from tests import needs
+from tests.fakes.machine import run_folder
 from tests.lint.tracked import ROOT
 
 LIMIT: Final = 300.0
@@ -56,7 +55,7 @@ class Happened(NamedTuple):
 
 def run(*words: str, test: str = "") -> Happened:
     """`test`: one of those that lie beside the page about incidents."""
-    with _folder() as folder:
+    with run_folder() as folder:
         if test:
             shutil.copy(TESTS / test, folder / test)
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, *([test] if test else [])]
@@ -74,12 +73,6 @@ def run(*words: str, test: str = "") -> Happened:
         journals = sorted(folder.glob(".codexsandbox/*/journal.ndjson"))
         assert len(journals) == 1, out
         return Happened(done.returncode, out, _records(journals[0]))
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="codexsandbox-tests-", dir="/var/tmp") as folder:
-        yield Path(folder)
 
 
 def _records(path: Path) -> dict[Asked, Record]:

@@ -1,18 +1,14 @@
 """Each generator that must not pass, told in confinement: it is caught, or it does not get what it reaches for."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from pytest_codexsandbox.generators.bad import BAD, Bad
 from pytest_codexsandbox.generators.bad.bad_behaviour import REACHED
-from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner
 from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.model.generator import Case, CaseRun, Declaration, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
-from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
 # What is seen in three runs on one file. The rest needs a real Codex, another writer, or somebody who looks meanwhile.
@@ -37,12 +33,6 @@ ALSO = {  # promises that a flaw breaks beside its own
     "argv-unescaped": {"effective.grants-no-more"},
     "argv-grants-home": {"effective.argv-reads-as-asked"},
 }
-
-
-@pytest.fixture(scope="module")
-def shop() -> Iterator[CaseRunner]:
-    with run_folder() as folder, workshop(folder, confinement()) as shop:
-        yield shop
 
 
 def told(shop: CaseRunner, bad: Bad) -> tuple[CaseRun, Declaration]:

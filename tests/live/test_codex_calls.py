@@ -6,25 +6,18 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.cli import main
-from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner
 from pytest_codexsandbox.generators.checks.exit_status import agrees
 from pytest_codexsandbox.generators.checks.file_attributes import no_leftovers
-from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.model.generator import CONFIG, Case, CaseRun, Declaration, GeneratorRun
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.fakes.machine import installed_codex, run_folder
-from tests.live.builders import GENEROUS, WISH, place, sh
+from tests.live.builders import GENEROUS, WISH, sh
 
 pytestmark = pytest.mark.live
 ADD = "codex mcp add demo -- npx demo"
 SERVER = b'[mcp_servers.demo]\ncommand = "npx"\nargs = ["demo"]\n'
 NONE = Case(id="none", why="there is no file", config=None)
-
-
-@pytest.fixture(scope="module")
-def shop() -> Iterator[CaseRunner]:
-    with place() as folder, workshop(folder, confinement()) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

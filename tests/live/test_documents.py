@@ -1,27 +1,17 @@
 """Users' configurations nobody thought of, thrown at the exemplary generator and at one that spoils some of them."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from pytest_codexsandbox.contract.config_documents import Broken, hunt
 from pytest_codexsandbox.generators.bad.catalogue import named
-from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner
 from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.model.generator import Case, CaseRun, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
-from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
 WISH = Intent(roots=("@ROOT0@",), network=True)
-
-
-@pytest.fixture(scope="module")
-def shop() -> Iterator[CaseRunner]:
-    with run_folder() as folder, workshop(folder, confinement()) as shop:
-        yield shop
 
 
 def test_the_exemplary_generator_keeps_every_promise_on_generated_documents(shop: CaseRunner) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, READ_ONLY, W
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Environment, Subject
-from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
 DOORS = (AppServerDoor(), ExecDoor())
@@ -36,12 +34,6 @@ ACTS = {f"driven.places/{name.lower()}": Act(verb="write", path=f"@{name}@/@NAME
 }
 PATIENT = Call(timeout=120.0)
 CONFIG = "@CODEX_HOME@/config.toml"
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with run_folder() as folder:
-        yield folder
 
 
 def seen_by(door: Any, machine: Environment, codex: Any, policy: str, call: Call = PATIENT) -> Observation:

@@ -9,14 +9,15 @@ import pytest
 from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.matrix.generator_specs import asked, of_file
 from pytest_codexsandbox.model.generator import CONFIG
-from tests.live.builders import first, how, place, processes, told
+from tests.fakes.machine import run_folder
+from tests.live.builders import first, how, processes, told
 
 pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module", params=["confined", "unconfined"])
 def shop(request: pytest.FixtureRequest) -> Iterator[CaseRunner]:
-    with place() as folder, workshop(folder, how(request.param)) as opened:
+    with run_folder() as folder, workshop(folder, how(request.param)) as opened:
         yield opened
 
 
@@ -28,7 +29,7 @@ def module(folder: Path, text: str) -> Path:
 
 def test_a_function_is_called_with_a_dict_or_a_request(shop: CaseRunner) -> None:
     for annotation, reads in (("dict", 'asked["config"]'), ('"Request"', "asked.config")):
-        with place() as folder:
+        with run_folder() as folder:
             text = f"""
 from pytest_codexsandbox.model.generator import Request
 def write(asked: {annotation}):
@@ -59,7 +60,7 @@ def test_an_entry_point_leads_to_a_function(shop: CaseRunner) -> None:
     ],
 )
 def test_how_a_function_ends_is_an_exit_code(shop: CaseRunner, body: str, code: int, said: str) -> None:
-    with place() as folder:
+    with run_folder() as folder:
         given = first(shop, of_file(module(folder, f"def write(asked):\n    {body}\n")))
     assert (given.ended, given.code) == ("exit", code)
     assert said in given.stderr
@@ -73,7 +74,7 @@ subprocess.Popen(["sleep", "{long}"])
 def write(asked):
     open(asked["config"], "w").write("# written\\n")
 """
-    with place() as folder:
+    with run_folder() as folder:
         given = first(shop, of_file(module(folder, text)))
     assert given.files[CONFIG].content == b"# written\n"
     assert any("sleep" in one for one in given.survivors), given
@@ -90,14 +91,14 @@ def write(asked):
     ],
 )
 def test_a_module_that_cannot_be_imported_is_not_started(shop: CaseRunner, text: str, why: str) -> None:
-    with place() as folder:
+    with run_folder() as folder:
         given = first(shop, of_file(module(folder, text)))
     assert given.ended == "not-started"
     assert why in given.error
 
 
 def test_state_of_a_module_is_not_carried_from_call_to_call(shop: CaseRunner) -> None:
-    with place() as folder:
+    with run_folder() as folder:
         text = "seen = []\ndef write(asked):\n    seen.append(1)\n    print(len(seen))\n"
         story = told(shop, of_file(module(folder, text)))
     assert [run.stdout for run in story.runs] == ["1\n"] * 3

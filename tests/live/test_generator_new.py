@@ -1,35 +1,27 @@
 """What `codexsandbox generator new` writes works at once, and passes what is promised on ordinary files."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_codexsandbox import cli
-from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner
 from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.generators.scaffold import LANGUAGES
 from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.matrix.generator_specs import of_file
 from pytest_codexsandbox.model.generator import CONFIG, Intent
-from tests.live.builders import place
+from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
 ORDINARY = ("01-", "02-", "05-", "06-", "15-", "36-", "43-", "64-symlink", "65-mode-06")
-
-
-@pytest.fixture(scope="module")
-def shop() -> Iterator[CaseRunner]:
-    with place() as folder, workshop(folder, confinement()) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_it_passes_every_check_on_ordinary_files(shop: CaseRunner, language: str) -> None:
     cases = [case for case in shipped_cases() if case.id.startswith(ORDINARY)]
     assert len(cases) >= len(ORDINARY)
-    with place() as folder:
+    with run_folder() as folder:
         assert cli.main(["generator", "new", "my-own", "--lang", language, "--folder", str(folder)]) == 0
         generator = of_file(folder / "my-own.toml")
         stories = [shop.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0") for case in cases]

@@ -17,14 +17,14 @@ from pytest_codexsandbox.generators.local_dirs import LocalDirs
 from pytest_codexsandbox.matrix.generator_specs import parse
 from pytest_codexsandbox.model.generator import CONFIG, Case, Intent
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator, Spec
-from tests.live.builders import place
+from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with place() as made:
+    with run_folder() as made:
         yield made
         assert list(made.iterdir()) == []
 

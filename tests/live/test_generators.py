@@ -16,20 +16,21 @@ from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.guest import disk_space
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
-from tests.live.builders import CASE, GENEROUS, first, how, place, processes, python, sh, told
+from tests.fakes.machine import run_folder
+from tests.live.builders import CASE, GENEROUS, first, how, processes, python, sh, told
 
 pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module", params=["confined", "unconfined"])
 def shop(request: pytest.FixtureRequest) -> Iterator[CaseRunner]:
-    with place() as folder, workshop(folder, how(request.param)) as opened:
+    with run_folder() as folder, workshop(folder, how(request.param)) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def walled() -> Iterator[CaseRunner]:
-    with place() as folder, workshop(folder, confinement()) as opened:
+    with run_folder() as folder, workshop(folder, confinement()) as opened:
         yield opened
 
 
@@ -149,7 +150,7 @@ def test_files_without_an_end_are_cut(shop: CaseRunner) -> None:
 
 def test_what_lies_beside_a_tool_is_not_what_it_wrote(walled: CaseRunner) -> None:
     """A checkout below /var/tmp is seen there by its own name: with all that was installed in it."""
-    with place() as folder:
+    with run_folder() as folder:
         for number in range(20_001):
             (folder / str(number)).touch()
         tool = folder / "tool"

@@ -1,17 +1,13 @@
 """The exemplary generator, told of every case of the corpus, breaks no promise; what it declines is a short list."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner
 from pytest_codexsandbox.generators.checks import CHECKS
-from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.matrix import decision_table, generator_files, generator_specs
 from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.model.generator import Case, CaseRun, Intent
-from tests.fakes.machine import run_folder
 
 pytestmark = pytest.mark.live
 RELEASE = "0.163.0"
@@ -29,12 +25,6 @@ DECLINED = (  # of files that Codex loads, and of wishes that can be written dow
     "the root ",
 )
 PROJECT = ".codex/config.toml says sandbox_mode"
-
-
-@pytest.fixture(scope="module")
-def shop() -> Iterator[CaseRunner]:
-    with run_folder() as folder, workshop(folder, confinement()) as shop:
-        yield shop
 
 
 def told(shop: CaseRunner, name: str, case: Case) -> CaseRun | None:

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.system import process
-from tests.fakes.machine import installed_codex, local_environment, run_folder
+from tests.fakes.machine import installed_codex, local_environment
 
 pytestmark = pytest.mark.live
 ID = "process.kernel-settings-out-of-reach"
@@ -49,12 +49,6 @@ def _opens(codex: Subject) -> bool:
     assert seen.ended == "exit", seen
     assert (seen.code == 0) is not ("core_pattern" in seen.stderr), seen  # the shell names what it cannot open
     return seen.code == 0
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with run_folder() as folder:
-        yield folder
 
 
 def _records(codex: Subject, folder: Path) -> Sequence[Record]:

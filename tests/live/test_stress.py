@@ -18,7 +18,8 @@ from pytest_codexsandbox.generators.stress.strace import Tracer, tracer
 from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Intent
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from pytest_codexsandbox.releases import installed_package
-from tests.live.builders import GENEROUS, place
+from tests.fakes.machine import run_folder
+from tests.live.builders import GENEROUS
 
 pytestmark = pytest.mark.live
 
@@ -30,7 +31,7 @@ traced = pytest.mark.skipif(not tracer().program, reason=tracer().why or "strace
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    with place() as found:
+    with run_folder() as found:
         yield found
 
 

@@ -20,6 +20,7 @@ from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.releases.artefact import Artefact
 from pytest_codexsandbox.releases.platform_tag import PLATFORMS
 from pytest_codexsandbox.system.download import Hash
+from pytest_codexsandbox.system.progress import Progress
 
 X86 = PLATFORMS["x86_64"]
 TRIPLE = X86.triple
@@ -65,6 +66,14 @@ def wheel(members: Mapping[str, bytes], *, kinds: Mapping[str, int] | None = Non
 
 def sha512(data: bytes) -> str:
     return "sha512-" + base64.b64encode(hashlib.sha512(data).digest()).decode()
+
+
+class Heard(Progress):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
 
 
 class Registry:

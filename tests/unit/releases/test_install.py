@@ -17,15 +17,7 @@ from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.system import download
 from pytest_codexsandbox.system.download import Hash, NotReached
 from pytest_codexsandbox.system.progress import Progress
-from tests.unit.releases.builders import CODEX, MODERN, TRIPLE, X86, Registry, changed, leftovers, tgz, wheel
-
-
-class Heard(Progress):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, line: str) -> None:
-        self.lines.append(line)
+from tests.unit.releases.builders import CODEX, MODERN, TRIPLE, X86, Heard, Registry, changed, leftovers, tgz, wheel
 
 
 def install(artefact: Artefact, cache: Path, progress: Progress | None = None) -> Entry:

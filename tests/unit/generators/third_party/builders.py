@@ -6,7 +6,6 @@ from pathlib import Path
 
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.generator import Declaration
-from pytest_codexsandbox.system.progress import Progress
 
 TOOL = Declaration(
     name="tool",
@@ -16,14 +15,6 @@ TOOL = Declaration(
     env={"A": "b"},
 )
 WHEEL = Declaration(name="wheel", run='launch:python -c "import tool"', install={"pypi": "some-tool==2.0"})
-
-
-class Heard(Progress):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, line: str) -> None:
-        self.lines.append(line)
 
 
 class Npm:

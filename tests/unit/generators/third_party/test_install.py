@@ -15,7 +15,8 @@ from pytest_codexsandbox.model.generator import Declaration
 from pytest_codexsandbox.releases.locks import let_go
 from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.system.download import NotReached, NotThere
-from tests.unit.generators.third_party.builders import TOOL, WHEEL, Fails, Heard, Npm, Pip, everything_below, npm_error
+from tests.unit.generators.third_party.builders import TOOL, WHEEL, Fails, Npm, Pip, everything_below, npm_error
+from tests.unit.releases.builders import Heard
 
 
 def never(command: Command) -> CommandResult:
