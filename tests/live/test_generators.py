@@ -89,7 +89,7 @@ def test_how_it_starts_codex_is_what_it_gives_back(shop: CaseRunner) -> None:
         shop,
         sh("codex --version; cd /; A=b codex -s read-only app-server -c x=y --config=z=1 -- -c no", scheme="launch"),
     )
-    assert "has no Codex for it" in given.stderr, "a question that nobody can answer is not swallowed"
+    assert "no Codex was given" in given.stderr, "a question that nobody can answer is not swallowed"
     assert [launch.work for launch in given.launches] == [False, True]
     assert given.argv == ("-s", "read-only", "-c", "x=y", "--config=z=1")
     assert given.env == {"A": "b"}
