@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from pytest_codexsandbox.errors import EnvironmentLost
-from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.journal_lines import Line
 from pytest_codexsandbox.model.observation import Observation
@@ -136,6 +136,10 @@ class SuiteRunner(Generic[T]):
     def repro(self, trial: T, record: Record) -> str:
         """Returns a shell script that shows a result again; "" where there is none."""
         return ""
+
+    def leave(self, spec: EnvironmentSpec) -> None:
+        """Ends what the suite runs in an environment, before that ends."""
+        return
 
     def close(self) -> None:
         """Ends what the suite started."""

@@ -30,19 +30,20 @@ import msgspec
 
 from pytest_codexsandbox.commands.argument_types import filled
 from pytest_codexsandbox.commands.matrix_options import INSTALL
-from pytest_codexsandbox.commands.scratch_dir import tell, workbench
+from pytest_codexsandbox.commands.scratch_dir import ToldEvents, workbench
 from pytest_codexsandbox.diagnosis.boot import Finding, judge_boot
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import HarnessError, InputError, os_errors_as
 from pytest_codexsandbox.harness.boot_request import Asked, Measured, measure
-from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions, bench
+from pytest_codexsandbox.harness.codex_resolver import CodexResolver
+from pytest_codexsandbox.harness.observation_cache import open_observations
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import NETWORK, POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.registry import cache_folder, default_door, measured_doors
 from pytest_codexsandbox.releases.known_releases import installed
-from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.user_binaries import candidate
 from pytest_codexsandbox.reports.escape import visible
 
@@ -119,9 +120,10 @@ def _measure(asked: Asked, spec: SubjectSpec) -> tuple[Measured, str]:
     cell = Cell(environment=this_machine(), subject=spec)
     plan = Plan(preset="boot-check", cells=(cell,), promises=(), keys=())
     with workbench("boot-check") as folder:
-        options = ObservationCacheOptions(folder=folder, cache=cache_folder())
-        with bench(plan, options, emit=lambda line: None, resolve=resolve, say=tell) as table:
-            return measure(table, cell, asked), table.subject(spec).capabilities.version
+        options = WorkerOptions(folder=folder, cache=cache_folder())
+        resolver = CodexResolver(cache_folder())
+        with open_observations(plan, options, resolver=resolver, events=ToldEvents()) as cache:
+            return measure(cache, cell, asked), cache.programs.able(cell).version
 
 
 def _codex(named: str | None) -> SubjectSpec:

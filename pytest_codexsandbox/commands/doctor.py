@@ -18,7 +18,7 @@ import msgspec
 from pytest_codexsandbox.commands.argument_types import filled
 from pytest_codexsandbox.commands.doctor_findings import as_text, words
 from pytest_codexsandbox.commands.matrix_options import INSTALL
-from pytest_codexsandbox.commands.scratch_dir import tell, workbench
+from pytest_codexsandbox.commands.scratch_dir import ToldEvents, workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError, InputError, Unavailable
 from pytest_codexsandbox.guest import disk_space
@@ -29,7 +29,9 @@ from pytest_codexsandbox.harness.backends import (
     load_backend,
     told_as_theirs,
 )
-from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions, bench
+from pytest_codexsandbox.harness.codex_resolver import CodexResolver
+from pytest_codexsandbox.harness.observation_cache import open_observations
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
 from pytest_codexsandbox.matrix.container_cells import of_values
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
@@ -142,9 +144,10 @@ def start(cell: Cell, policy: str) -> SandboxState:
     """One call of Codex and its control, in a world that is gone afterwards."""
     plan = Plan(preset="doctor", cells=(cell,), promises=(), keys=())
     with workbench("doctor") as folder:
-        options = ObservationCacheOptions(folder=folder, cache=cache_folder())
-        with bench(plan, options, emit=lambda line: None, resolve=resolve, say=tell) as table:
-            return table.sandbox_state(cell, default_door("commands"), policy)
+        options = WorkerOptions(folder=folder, cache=cache_folder())
+        resolver = CodexResolver(cache_folder())
+        with open_observations(plan, options, resolver=resolver, events=ToldEvents()) as cache:
+            return cache.sandbox_state(cell, default_door("commands"), policy)
 
 
 def of_start(policy: str, started: Callable[[], SandboxState], *, kind: str = "", where: str = "") -> DoctorFinding:

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,19 +16,20 @@ from pytest_codexsandbox.commands.argument_types import filled
 from pytest_codexsandbox.commands.generator_text import Case as Shown
 from pytest_codexsandbox.commands.generator_text import Head, screen
 from pytest_codexsandbox.commands.matrix_options import INSTALL
-from pytest_codexsandbox.commands.scratch_dir import tell, workbench
+from pytest_codexsandbox.commands.scratch_dir import ToldEvents, workbench
 from pytest_codexsandbox.diagnosis.explain import diagnose
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import InputError, os_errors_as
 from pytest_codexsandbox.generators.required_paths import need_programs
+from pytest_codexsandbox.harness.codex_resolver import CodexResolver
 from pytest_codexsandbox.harness.generators import single_case
 from pytest_codexsandbox.harness.generators.case_cache import CaseCache
-from pytest_codexsandbox.harness.generators.factory import open_workshop
+from pytest_codexsandbox.harness.generators.factory import open_case_cache
 from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
-from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions, bench
 from pytest_codexsandbox.harness.option_defaults import REPORT_DIR
 from pytest_codexsandbox.harness.planned_cells import expand_cells
 from pytest_codexsandbox.harness.planning_facts import gather_facts
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions, WorkerResources
 from pytest_codexsandbox.matrix import decision_table, scenario_index
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet, writers
 from pytest_codexsandbox.matrix.load import INSTALLED, MatrixFile, load
@@ -36,14 +38,12 @@ from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.generator import Case, Intent
 from pytest_codexsandbox.model.generator_suite import TRAITS
 from pytest_codexsandbox.model.journal_lines import ClaimLine, Line, StoryLine
-from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.story_log import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import cache_folder, data_folder
 from pytest_codexsandbox.releases.known_releases import installed
-from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.releases.user_binaries import candidate
 from pytest_codexsandbox.reports.terminal_style import Paint
 
@@ -222,33 +222,36 @@ class _Tried(msgspec.Struct, frozen=True, kw_only=True):
 
 def _shown(cell: Cell, asked: GeneratorSet, *, unconfined: bool, inside: EnvironmentSpec | None) -> _Tried:
     promises = _promises()
-    plan = Plan(preset="try", cells=(cell,), promises=tuple(promise for promise, _ in promises), keys=())
-    lines: list[Line] = []
+    events = _KeptEvents()
     with workbench("try") as folder:
-        options = ObservationCacheOptions(
-            folder=folder, cache=cache_folder(), generators_in=inside.id if inside else ""
-        )
-        with bench(plan, options, emit=lines.append, resolve=_resolve, say=tell) as table:
-            shop = open_workshop(
-                table, asked, folder=folder / "generators", unconfined=unconfined, emit=lines.append, inside=inside
-            )
+        options = WorkerOptions(folder=folder, cache=cache_folder(), generators_in=inside.id if inside else "")
+        resolver = CodexResolver(cache_folder())
+        with closing(WorkerResources((cell,), options, resolver=resolver, events=events)) as resources:
+            shop = open_case_cache(resources, asked, folder=folder / "generators", unconfined=unconfined, inside=inside)
             try:
-                told = _Trial(table, shop, cell, promises)
-                cases = tuple(told.case(case, lines) for case in asked.cases)
+                told = _Trial(resources, shop, cell, promises)
+                cases = tuple(told.case(case, events.lines) for case in asked.cases)
             finally:
                 shop.close()
-            codex = table.subject(cell.subject).capabilities.version
-    confined = next((line.confined for line in lines if isinstance(line, StoryLine)), "")
+            codex = resources.programs.able(cell).version
+    confined = next((line.confined for line in events.lines if isinstance(line, StoryLine)), "")
     return _Tried(codex=codex, confined=confined, cases=cases)
 
 
-def _resolve(spec: SubjectSpec, *, cache: Path) -> Any:
-    return resolve(msgspec.structs.replace(spec, generator=""), cache=cache)
+class _KeptEvents(ToldEvents):
+    """Keeps the lines as they are, with all contents of files."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[Line] = []
+
+    def emit(self, line: Line) -> None:
+        self.lines.append(line)
 
 
 class _Trial:
-    def __init__(self, table: ObservationCache, shop: CaseCache, cell: Cell, promises: Asked) -> None:
-        self._table, self._shop, self._cell, self._promises = table, shop, cell, promises
+    def __init__(self, resources: WorkerResources, shop: CaseCache, cell: Cell, promises: Asked) -> None:
+        self._resources, self._shop, self._cell, self._promises = resources, shop, cell, promises
 
     def case(self, case: Case, lines: Sequence[Line]) -> Shown:
         records = tuple(self._records(case))
@@ -261,8 +264,8 @@ class _Trial:
         return anonymous(found, world)
 
     def _records(self, case: Case) -> Iterator[Record]:
-        facts = self._table.facts(self._cell.environment)
-        told = {**facts, "codex": self._table.subject(self._cell.subject).capabilities.version}
+        facts = self._resources.pool.facts(self._cell.environment)
+        told = {**facts, "codex": self._resources.programs.able(self._cell).version}
         for promise, function in self._promises:
             if promise.over == "inputs" and case.group not in ("inputs", "own"):
                 continue

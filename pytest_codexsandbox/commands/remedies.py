@@ -33,7 +33,7 @@ from pytest_codexsandbox.commands.remedies_text import (
     outcome_lines,
     proved_json,
 )
-from pytest_codexsandbox.commands.scratch_dir import tell, workbench
+from pytest_codexsandbox.commands.scratch_dir import ToldEvents, tell, workbench
 from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, InputError
 from pytest_codexsandbox.harness.backends import MissingPackage, load_backend
 from pytest_codexsandbox.harness.remedy_proof import DISTRO, ProofResult, Starts, in_containers, prove
@@ -152,7 +152,7 @@ def _engine() -> dict[str, str]:
 
 def _proved(choices: Sequence[Choice], subject: Subject, distro: str) -> Iterator[ProofResult]:
     with workbench("remedies") as folder:
-        rehearsed = in_containers(subject, folder, distro=distro, say=tell)
+        rehearsed = in_containers(subject, folder, distro=distro, events=ToldEvents())
         starts = Starts(rehearsed, [one for choice in choices for one in choice.proofs])
         yield from proved(choices, starts, distro=distro, say=tell)
 

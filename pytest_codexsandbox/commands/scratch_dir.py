@@ -10,6 +10,7 @@ from pathlib import Path
 from pytest_codexsandbox.environments.run_dirs import claim
 from pytest_codexsandbox.environments.sweep import find
 from pytest_codexsandbox.errors import HarnessError, os_errors_as
+from pytest_codexsandbox.harness.event_sink import EventSink
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.cache_files import remove
 
@@ -18,6 +19,13 @@ def tell(line: str) -> None:
     """For who waits at the terminal: beside what the command prints, and over a line of progress."""
     clear = "\r\033[K" if sys.stderr.isatty() else ""
     print(f"{clear}codexsandbox: {line}", file=sys.stderr, flush=True)
+
+
+class ToldEvents(EventSink):
+    """The events of a command: words go to the terminal, and there is no journal."""
+
+    def say(self, text: str) -> None:
+        tell(text)
 
 
 @contextmanager

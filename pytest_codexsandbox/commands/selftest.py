@@ -19,12 +19,13 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.commands import selftest_generators, selftest_table
-from pytest_codexsandbox.commands.scratch_dir import tell, workbench
+from pytest_codexsandbox.commands.scratch_dir import ToldEvents, workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import InputError
-from pytest_codexsandbox.harness.batteries import group_of
-from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
+from pytest_codexsandbox.harness.codex_resolver import OneSubject
+from pytest_codexsandbox.harness.observation_cache import ObservationCache, open_observations
 from pytest_codexsandbox.harness.trial_runner import run_promises
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.matrix.plan import rides
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
@@ -186,8 +187,8 @@ def rehearsals(pairs: Pairs, folder: Path) -> Iterator[Callable[[Fake, str], dic
     binaries = folder / "subjects"
     binaries.mkdir(mode=0o700)
     environment = this_machine()
-    options = ObservationCacheOptions(folder=folder, cache=folder)
-    with controls(pairs, environment, options) as bench:
+    options = WorkerOptions(folder=folder, cache=folder)
+    with controls(pairs, environment, options) as cache:
 
         def records_of(fake: Fake, door: str) -> dict[Key, Record]:
             patient = msgspec.structs.replace(options, timeout_scale=fake.patience)
@@ -199,7 +200,7 @@ def rehearsals(pairs: Pairs, folder: Path) -> Iterator[Callable[[Fake, str], dic
                 options=patient,
                 door=door,
                 exempt_from_start=True,
-                bench=bench,
+                parent=cache,
                 wanted=lambda key: is_wanted(fake, promises, key),
             )
 
@@ -207,9 +208,7 @@ def rehearsals(pairs: Pairs, folder: Path) -> Iterator[Callable[[Fake, str], dic
 
 
 @contextmanager
-def controls(
-    pairs: Pairs, environment: EnvironmentSpec, options: ObservationCacheOptions
-) -> Iterator[ObservationCache]:
+def controls(pairs: Pairs, environment: EnvironmentSpec, options: WorkerOptions) -> Iterator[ObservationCache]:
     promises = tuple(promise for promise, _ in pairs)
     good = subject(options.folder / "subjects", GOOD)
     cell = Cell(environment=environment, subject=good.spec)
@@ -220,13 +219,10 @@ def controls(
         if policy in POLICIES
     )
     plan = Plan(preset="selftest", cells=(cell,), promises=promises, keys=keys)
-    bench = ObservationCache(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: good, say=tell)
-    try:
-        for group in dict.fromkeys(group_of(promise) for promise in promises):
-            bench.control(cell, group)
-        yield bench
-    finally:
-        bench.close()
+    with open_observations(plan, options, resolver=OneSubject(good), events=ToldEvents()) as cache:
+        for group in dict.fromkeys(promise.group for promise in promises):
+            cache.control(cell, group)
+        yield cache
 
 
 @contextmanager

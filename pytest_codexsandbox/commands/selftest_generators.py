@@ -8,30 +8,29 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.commands.scratch_dir import tell, workbench
+from pytest_codexsandbox.commands.scratch_dir import ToldEvents, workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.generators.bad.catalogue import BAD, USER, Bad
 from pytest_codexsandbox.harness.baseline_checks import STANDING
+from pytest_codexsandbox.harness.codex_resolver import CodexResolver
 from pytest_codexsandbox.harness.generators.case_cache import CaseCache
-from pytest_codexsandbox.harness.generators.factory import open_workshop
+from pytest_codexsandbox.harness.generators.factory import open_case_cache
 from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
-from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
 from pytest_codexsandbox.harness.trial_runner import run_promise
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions, WorkerResources
 from pytest_codexsandbox.matrix import generator_files, generator_specs, scenario_index
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.generator import Case
 from pytest_codexsandbox.model.generator_spec import Generator
 from pytest_codexsandbox.model.generator_suite import AS_ASKED, DOOR, NAME
-from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import cache_folder, data_folder
 from pytest_codexsandbox.releases.known_releases import installed
-from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.selftest.fake import Fake
 from pytest_codexsandbox.selftest.kill_rules import KillResult
 
@@ -133,17 +132,16 @@ def _workshop(folder: Path) -> Iterator[tuple[CaseCache, Callable[[str], Cell]]]
         own = SubjectSpec(label=spec.label, release=spec.release, path=spec.path, source=spec.source, generator=name)
         return Cell(environment=environment, subject=own)
 
-    plan = Plan(preset="selftest", cells=(cell_of(GOOD),), promises=(), keys=())
-    options = ObservationCacheOptions(folder=folder / "environment", cache=cache_folder())
-    bench = ObservationCache(plan, options, emit=lambda line: None, resolve=resolve, say=tell)
+    options = WorkerOptions(folder=folder / "environment", cache=cache_folder())
+    resources = WorkerResources((cell_of(GOOD),), options, resolver=CodexResolver(cache_folder()), events=ToldEvents())
     try:
-        shop = open_workshop(bench, writers, folder=folder / "generators", unconfined=False, emit=lambda line: None)
+        shop = open_case_cache(resources, writers, folder=folder / "generators", unconfined=False)
         try:
             yield shop, cell_of
         finally:
             shop.close()
     finally:
-        bench.close()
+        resources.close()
 
 
 def _writers() -> GeneratorSet:

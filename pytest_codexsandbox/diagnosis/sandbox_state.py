@@ -9,7 +9,9 @@ seccomp filters (or a new NoNewPrivs) together with EACCES.
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+import msgspec
 
 from pytest_codexsandbox.diagnosis.fact_conditions import NO_FACTS
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
@@ -17,6 +19,7 @@ from pytest_codexsandbox.diagnosis.match import match
 from pytest_codexsandbox.diagnosis.syscall_causes import with_measured
 from pytest_codexsandbox.model.act import ActResult, PathState
 from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN, PERMITTED
+from pytest_codexsandbox.model.bwrap_used import bwrap_not_used, unexpected_bwrap, used
 from pytest_codexsandbox.model.observation import Observation, ProcReading
 from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.record import Diagnosis
@@ -68,6 +71,17 @@ def assess_command(observation: Observation, control: Observation | None, *, sha
     if after is None or after.kind != "missing":
         return _state(observation, "unknown", f"nobody could see from outside what became of {FORBIDDEN}", ())
     return shared
+
+
+def with_bwrap_used(state: SandboxState, seen: Sequence[Observation], facts: Mapping[str, Any]) -> SandboxState:
+    """Adds which bubblewrap set up the sandbox. With several calls, the first unexpected one wins."""
+    found = [used(observation.readings, facts) for observation in seen]
+    return msgspec.structs.replace(
+        state,
+        bwrap=next(filter(None, found), None),
+        another=next(filter(None, (unexpected_bwrap(one, facts) for one in found)), ""),
+        without_say=next(filter(None, (bwrap_not_used(one, facts) for one in found)), ""),
+    )
 
 
 def _by_marks(

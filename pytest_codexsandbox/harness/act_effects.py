@@ -4,10 +4,9 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.support.observe import look_key
 from pytest_codexsandbox.model.act import Act, ActResult, PathState
 from pytest_codexsandbox.model.base_acts import SEARCHED
-from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.observation import Observation, look_key
 
 CHANGING: Final = frozenset(
     {
@@ -34,22 +33,24 @@ class ActEffect(msgspec.Struct, frozen=True, kw_only=True):
     """What an act did on one side."""
 
     row: ActResult
+    ran: bool
     changed: tuple[str, ...]  # placeholder paths that differ afterwards
     arrived: tuple[str, ...]  # rigs that it reached
-
-    @property
-    def ran(self) -> bool:
-        return self.row.step != NOT_RUN
-
-    @property
-    def showed(self) -> bool:
-        return bool(self.changed or self.arrived)
+    showed: bool  # outside, by either
 
 
 def side(observation: Observation, act_id: str, act: Act) -> ActEffect:
-    paths = dict.fromkeys((*((act.path,) if act.path.startswith("@") else ()), *act.looks, *moved(act)))
+    """Returns what an act did in one call."""
+    own = (act.path,) if act.path.startswith("@") else ()
+    to = act.params.get("to") if act.verb in ("rename", "link") else None  # shows its effect as well as the first path
+    other = (to,) if isinstance(to, str) and to.startswith("@") else ()
+    paths = dict.fromkeys((*own, *act.looks, *other))
     changed = tuple(path for path in paths if differs(observation, look_key(act_id, path)))
-    return ActEffect(row=row_of(observation, act_id), changed=changed, arrived=arrivals_of(observation, act_id))
+    arrived = arrivals_of(observation, act_id) if observation.arrivals else ()
+    row = observation.rows.get(act_id)
+    ran = row is not None and row.step != NOT_RUN
+    showed = bool(changed or arrived)
+    return ActEffect(row=row or _not_run(observation, act_id), ran=ran, changed=changed, arrived=arrived, showed=showed)
 
 
 def differing_paths(
@@ -65,17 +66,8 @@ def differing_paths(
     )
 
 
-def moved(act: Act) -> tuple[str, ...]:
-    """The second path of a rename or a link, which shows its effect as well as the first."""
-    to = act.params.get("to")
-    return (to,) if act.verb in ("rename", "link") and isinstance(to, str) and to.startswith("@") else ()
-
-
-def row_of(observation: Observation, act_id: str) -> ActResult:
-    missing = ActResult(
-        act=act_id, ok=False, step=NOT_RUN, detail=f"the probe did not get to it: {ending(observation)}"
-    )
-    return observation.rows.get(act_id, missing)
+def _not_run(observation: Observation, act_id: str) -> ActResult:
+    return ActResult(act=act_id, ok=False, step=NOT_RUN, detail=f"the probe did not get to it: {ending(observation)}")
 
 
 def arrivals_of(observation: Observation, act_id: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A call performed beside the tests of the call before it: pytest works on results while Codex works again."""
+"""Background call: runs the next call of Codex while pytest runs the tests of the call before it."""
 
 import threading
 from collections.abc import Callable
@@ -8,14 +8,17 @@ T = TypeVar("T")
 
 
 class BackgroundCall(Generic[T]):
-    """Begun at once, in a thread of its own. What it raises is raised where its result is fetched."""
+    """Starts at once, in its own thread. An error is raised where the result is fetched.
 
-    def __init__(self, key: object, work: Callable[[], T], *, name: str) -> None:
-        self.key, self._work = key, work
+    `spec_id`: the environment that it runs in.
+    """
+
+    def __init__(self, spec_id: str, key: object, work: Callable[[], T]) -> None:
+        self.spec_id, self.key, self._work = spec_id, key, work
         self._result: T | None = None
         self._fault: BaseException | None = None
         # A daemon: a run that cannot wait for it (a second Ctrl-C) ends nevertheless, and the agent with it.
-        self._thread = threading.Thread(target=self._perform, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._perform, name=f"call in {spec_id}", daemon=True)
         self._thread.start()
 
     def wait(self) -> None:
@@ -30,5 +33,5 @@ class BackgroundCall(Generic[T]):
     def _perform(self) -> None:
         try:
             self._result = self._work()
-        except BaseException as fault:  # noqa: BLE001  (told to who asks for it, in his own thread)
+        except BaseException as fault:  # noqa: BLE001  (raised in the thread that fetches the result)
             self._fault = fault

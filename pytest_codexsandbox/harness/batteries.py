@@ -8,23 +8,15 @@ from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.promise import Promise
 
-SHARED = ""  # the group of all promises that need no call of their own
-
-
-def group_of(promise: Promise) -> str:
-    return promise.id if promise.call is not None else SHARED
-
-
-def act_id(promise: Promise, name: str) -> str:
-    return f"{promise.id}/{name}"
+SHARED = ""  # Promise.group of all that need no call of their own
 
 
 def acts_of(promises: Iterable[Promise], group: str) -> dict[str, Act]:
     """The acts of one group, in the promises' order."""
     return {
-        act_id(promise, name): act
+        promise.act_id(name): act
         for promise in promises
-        if group_of(promise) == group
+        if promise.group == group
         for name, act in promise.acts.items()
     }
 
@@ -44,7 +36,7 @@ def calls_of(plan: Plan) -> dict[str, int]:
         if suites.of(key).judges or (plan.not_applicable and str(key) in plan.not_applicable):
             continue
         promise = promises[key.promise]
-        own = (promise.id, key.case) if suites.stands_alone(key) else (group_of(promise),)
+        own = (promise.id, key.case) if suites.stands_alone(key) else (promise.group,)
         groups[key.cell, key.door, key.policy, *own] = _copies(promise)
     counted: dict[str, int] = {}
     for (cell, *_), copies in groups.items():

@@ -13,6 +13,7 @@ import msgspec
 from pytest_codexsandbox.diagnosis.boot import BootAnswer
 from pytest_codexsandbox.errors import HarnessError, InputError
 from pytest_codexsandbox.harness.observation_cache import ObservationCache
+from pytest_codexsandbox.harness.worker_resources import WorkerResources
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import CONFIG, GeneratedConfig, GeneratedFile
@@ -49,12 +50,13 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     writes: bool | None = None  # the sandboxed call could write in the workspace; None: not known
 
 
-def measure(bench: ObservationCache, cell: Cell, asked: Asked) -> Measured:
+def measure(cache: ObservationCache, cell: Cell, asked: Asked) -> Measured:
     """Run the control and the sandboxed call, and judge whether the sandbox was on."""
-    control = _observe(bench, cell, asked, bench.control_door)
-    seen = _observe(bench, cell, asked, _door(bench, asked))
-    bench.check_binary_unchanged(cell, (seen,))
-    started = bench.assessed(cell, asked.policy, seen, control)
+    resources = cache.resources
+    control = _observe(resources, cell, asked, resources.control_door)
+    seen = _observe(resources, cell, asked, _door(resources, asked))
+    resources.check(cell, (seen,))
+    started = cache.assessed(cell, asked.policy, seen, control)
     writes = _writes(seen) if _writes(control) else None
     if not asked.url:
         return Measured(started=started, seen=seen, writes=writes)
@@ -77,9 +79,8 @@ def answer_of(observation: Observation) -> BootAnswer:
     return BootAnswer()
 
 
-def _observe(bench: ObservationCache, cell: Cell, asked: Asked, door: Door) -> Observation:
-    environment = bench.environment(cell.environment)
-    subject = bench.subject(cell.subject).inside(environment)
+def _observe(resources: WorkerResources, cell: Cell, asked: Asked, door: Door) -> Observation:
+    environment, subject = resources.enter(cell)
     policy = POLICIES[FULL_ACCESS if door.is_control else asked.policy]
     call = Call(env=dict(asked.env), timeout=START_SECONDS + asked.seconds)
     seen = door.observe(environment, subject, policy, _acts(asked, environment.guest), call)[0]
@@ -105,8 +106,8 @@ def _acts(asked: Asked, guest: tuple[str, str]) -> Mapping[str, Act]:
     return {**write, ACT: Act(verb="become", params={"argv": argv, "without": []})}
 
 
-def _door(bench: ObservationCache, asked: Asked) -> Door:
-    door = bench.door(asked.door)
+def _door(resources: WorkerResources, asked: Asked) -> Door:
+    door = resources.door(asked.door)
     if asked.config is None:
         return door
     if not door.reads_config_files:

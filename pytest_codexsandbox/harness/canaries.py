@@ -6,7 +6,6 @@ from typing import Final
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness.baseline_checks import START, TRUST, canary_evidence
 from pytest_codexsandbox.harness.batteries import SHARED
-from pytest_codexsandbox.harness.memo import Kept, memoize
 from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.harness.trial_runner import run_promises
 from pytest_codexsandbox.model.cell import Cell
@@ -28,15 +27,15 @@ class Canaries:
     The selftest runs every subject under every policy; here it is asked whether the machinery works in this place.
     """
 
-    def __init__(self, bench: ObservationCache, pairs: Pairs) -> None:
-        self._bench, self._pairs = bench, pairs
-        self._kept: Kept = {}
+    def __init__(self, cache: ObservationCache, pairs: Pairs) -> None:
+        self._cache, self._pairs = cache, pairs
+        self._behaved_at: dict[tuple[str, str], dict[str, str]] = {}  # by environment and door
         self._lost: dict[tuple[str, str, str], list[str]] = {}  # attempts that ended with their environment
 
     def evidence(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]:
         behaved = self._behaved(cell, door)
         lost = {name: self._lost.get((cell.environment.id, door, name), []) for name in behaved}
-        return canary_evidence(behaved, self._bench.observations(cell, door, policy, SHARED)[0], lost=lost)
+        return canary_evidence(behaved, self._cache.observations(cell, door, policy, SHARED)[0], lost=lost)
 
     def need(self, cell: Cell, door: str) -> None:
         """Where a canary was misjudged nothing else is judged either."""
@@ -47,14 +46,18 @@ class Canaries:
             )
 
     def _behaved(self, cell: Cell, door: str) -> dict[str, str]:
-        """Canary → what was wrong with its judgement, "" = nothing. One that could not be asked is not in it."""
-        return memoize(self._kept, (cell.environment.id, door), lambda: self._ask(cell, door))
+        """Returns for each canary what was wrong with its judgement, "" = nothing. One that could not be run is left
+        out."""
+        place = cell.environment.id, door
+        if place not in self._behaved_at:
+            self._behaved_at[place] = self._ask(cell, door)
+        return self._behaved_at[place]
 
     def _ask(self, cell: Cell, door: str) -> dict[str, str]:
-        folder = self._bench.options.folder / "canaries"
+        folder = self._cache.resources.options.folder / "canaries"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         allow_all, good = canary_subjects(folder)
-        planned = [policy for policy in (WORKSPACE_WRITE, *POLICIES) if self._bench.planned(policy, SHARED)]
+        planned = [policy for policy in (WORKSPACE_WRITE, *POLICIES) if self._cache.planned(policy, SHARED)]
         sandboxed = next((policy for policy in planned if POLICIES[policy].sandboxed), "")
         with_a_battery = next((policy for policy in planned if self._battery(policy)), "")
         found = {
@@ -65,7 +68,7 @@ class Canaries:
 
     def _battery(self, policy: str) -> list[tuple[Promise, Callable[..., object]]]:
         """What rides in it beside the standing promises, and is shipped: how the good one is judged there is known."""
-        planned = {one.id for one in self._bench.planned(policy, SHARED) if one.topic not in (START, TRUST)}
+        planned = {one.id for one in self._cache.planned(policy, SHARED) if one.topic not in (START, TRUST)}
         return [pair for pair in self._pairs if pair[0].id in planned]
 
     def _caught(self, subject: Subject, cell: Cell, door: str, policy: str) -> str:
@@ -86,19 +89,19 @@ class Canaries:
         """Asks again where the environment was lost meanwhile. What an attempt judged before that counts too."""
         spec, judged = cell.environment, list[Record]()
         for attempt in range(1, ATTEMPTS + 1):
-            ends = self._bench.ends(spec)
+            generation = self._cache.pool.generation(spec)
             found = run_promises(
                 pairs,
                 (policy,),
                 subject,
                 environment=spec,
-                options=self._bench.options,
+                options=self._cache.resources.options,
                 door=door,
                 exempt_from_start=True,
-                bench=self._bench,
+                parent=self._cache,
             ).values()
             broken = [record for record in found if record.verdict is Verdict.BROKEN]
-            if not broken or self._bench.ends(spec) == ends or attempt == ATTEMPTS:
+            if not broken or self._cache.pool.generation(spec) == generation or attempt == ATTEMPTS:
                 return [*judged, *found]
             judged += [record for record in found if record not in broken]
             lost = self._lost.setdefault((spec.id, door, subject.spec.label), [])

@@ -4,7 +4,7 @@ A bubblewrap that is installed in the middle, or a sysctl that is switched, make
 before it holds for the machine as it was; what comes after it is broken and says why.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pytest_codexsandbox.errors import HarnessError
@@ -43,15 +43,6 @@ class Steady:
         self.need(spec)
         self._compare(spec, self._first.setdefault(spec, environment.facts()), environment.state())
         self.need(spec)
-
-    def through(
-        self, environment: Environment, observe: Callable[[], tuple[Observation, ...]]
-    ) -> tuple[Observation, ...]:
-        """In whatever thread: what was seen while the machine changed is not told."""
-        seen = observe()
-        if not any(one.ended == "lost" for one in seen):  # the environment is gone
-            self.look(environment)
-        return seen
 
     def set_up(self, spec_id: str, subject: SubjectSpec, door: str, seen: Iterable[Observation]) -> None:
         """HarnessError where a battery's sandbox was set up by another program than the first of this Codex at this

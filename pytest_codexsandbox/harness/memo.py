@@ -1,4 +1,4 @@
-"""What is dear is made once, whoever asks first."""
+"""Memo: keeps expensive results, and the errors of those that failed."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -6,11 +6,12 @@ from typing import Any, TypeVar
 from pytest_codexsandbox.errors import CodexSandboxError
 
 T = TypeVar("T")
-Kept = dict[object, Any]
+Kept = dict[Any, Any]
 
 
 def memoize(kept: Kept, key: object, make: Callable[[], T]) -> T:
-    """A failure is kept as well: what cannot be had is not tried again for every promise."""
+    """Returns what is kept, made now if it is not. An error is kept as well: what is unavailable is not tried again for
+    every promise."""
     if key not in kept:
         try:
             kept[key] = make()

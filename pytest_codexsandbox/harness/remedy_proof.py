@@ -15,14 +15,15 @@ from pytest_codexsandbox.environments.bubblewrap.bwrap_provider import provide
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
 from pytest_codexsandbox.harness.environment_pool import IN_A_ROW
-from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions
+from pytest_codexsandbox.harness.event_sink import EventSink
 from pytest_codexsandbox.harness.trial_runner import run_promises
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
 from pytest_codexsandbox.matrix.container_cells import of_values
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.protocols import Notify, Subject, silent
+from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder, data_folder, default_door
 
 DISTRO: Final = "debian-bookworm"
@@ -83,7 +84,9 @@ class Starts:
         return self._known[place][at.policy]
 
 
-def in_containers(subject: Subject, folder: Path, *, distro: str = DISTRO, say: Notify = silent) -> Rehearsed:
+def in_containers(
+    subject: Subject, folder: Path, *, distro: str = DISTRO, events: EventSink | None = None
+) -> Rehearsed:
     """Each place in a container of its own, which is gone when its records are there, or the wait is broken off."""
     pairs = [pair for pair in scenario_index.promises(data_folder("scenarios")) if pair[0].id == _PROMISE]
     door = default_door("commands")
@@ -94,10 +97,8 @@ def in_containers(subject: Subject, folder: Path, *, distro: str = DISTRO, say: 
             provide(bwrap, cache_folder())
         names = (distro, place.bwrap, place.profile, place.user)
         spec = of_values(SHIPPED, names, arch=this_machine().arch)
-        options = ObservationCacheOptions(
-            folder=folder / "-".join(place), cache=cache_folder(), timeout_scale=_PATIENCE
-        )
-        records = run_promises(pairs, policies, subject, environment=spec, options=options, door=door, say=say)
+        options = WorkerOptions(folder=folder / "-".join(place), cache=cache_folder(), timeout_scale=_PATIENCE)
+        records = run_promises(pairs, policies, subject, environment=spec, options=options, door=door, events=events)
         return {key.policy: record for key, record in records.items()}
 
     return rehearsed

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pytest_codexsandbox.api import WRITE_REFUSALS
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness import act_effects
-from pytest_codexsandbox.harness.batteries import act_id
 from pytest_codexsandbox.harness.user_command import Compared
 from pytest_codexsandbox.model.act import Act, ActResult, PathState
 from pytest_codexsandbox.model.observation import Observation
@@ -41,9 +40,9 @@ class RealTrial(SuiteTrial):
 
     # ---- evidence
     def refused(self, act: str, *, errno: tuple[str, ...] = WRITE_REFUSALS, claim: str = "") -> None:
-        for copy in range(self.copies()):
-            inside, outside = self._side(act, copy), self._control_side(act, copy)
-            spec = self._act(act)
+        spec = self._act(act)
+        for copy in range(len(self.seen)):
+            inside, outside = self._sides(act, spec, copy)
             visible = spec.verb in act_effects.CHANGING | act_effects.ARRIVING or bool(spec.looks)
             held = inside.ran and not inside.row.ok and inside.row.errno in errno and not inside.showed
             leak = inside.row.ok or inside.showed
@@ -60,9 +59,9 @@ class RealTrial(SuiteTrial):
             )
 
     def allowed(self, act: str, *, effect: str = "", claim: str = "") -> None:
-        for copy in range(self.copies()):
-            inside, outside = self._side(act, copy), self._control_side(act, copy)
-            spec = self._act(act)
+        spec = self._act(act)
+        for copy in range(len(self.seen)):
+            inside, outside = self._sides(act, spec, copy)
             other = self._otherwise(act, copy, outside, effect) if inside.row.ok else ()
             held = inside.row.ok and self._effect(inside, outside, spec, effect) and not other
             self._add(
@@ -103,7 +102,7 @@ class RealTrial(SuiteTrial):
         )
 
     def clean(self, *, claim: str = "") -> None:
-        for copy in range(self.copies()):
+        for copy in range(len(self.seen)):
             inside, outside = self.observed(copy), self.controlled(copy)
             done = all(one.finished or one.ended == "exit" for one in (inside, outside))
             # Of a search that found something nobody doubts that it sees.
@@ -123,15 +122,15 @@ class RealTrial(SuiteTrial):
             )
 
     def standing_evidence(self) -> None:
-        """What start and trust promises rest on was found by the bench; here it becomes rows."""
+        """Turns what the harness itself found, for start and trust promises, into rows."""
         self.rows.extend(self.standing)
 
     # ---- what there is to look at
     def row(self, act: str, copy: int = 0) -> ActResult:
-        return self._side(act, copy).row
+        return self._sides(act, self._act(act), copy)[0].row
 
     def control_row(self, act: str, copy: int = 0) -> ActResult:
-        return self._control_side(act, copy).row
+        return self._sides(act, self._act(act), copy)[1].row
 
     def look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> PathState:
         return act_effects.look_of(self.observed(copy), self._id(act), path, before=before)
@@ -176,13 +175,12 @@ class RealTrial(SuiteTrial):
 
     def _id(self, name: str) -> str:
         names = tuple(self.promise.acts)
-        return act_id(self.promise, name or (names[0] if names else ""))
+        return self.promise.act_id(name or (names[0] if names else ""))
 
-    def _side(self, name: str, copy: int) -> act_effects.ActEffect:
-        return act_effects.side(self.seen[copy], act_id(self.promise, name), self._act(name))
-
-    def _control_side(self, name: str, copy: int) -> act_effects.ActEffect:
-        return act_effects.side(self.control[copy], act_id(self.promise, name), self._act(name))
+    def _sides(self, name: str, spec: Act, copy: int) -> tuple[act_effects.ActEffect, act_effects.ActEffect]:
+        """Returns what an act did inside, and in the control."""
+        act_id = self.promise.act_id(name)
+        return act_effects.side(self.seen[copy], act_id, spec), act_effects.side(self.control[copy], act_id, spec)
 
     def _add(
         self,

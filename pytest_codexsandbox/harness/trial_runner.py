@@ -10,9 +10,12 @@ from pytest_codexsandbox.diagnosis.judge import Judged, judge
 from pytest_codexsandbox.diagnosis.sandbox_state import escaped
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.harness.baseline_checks import STANDING, START, TRUST, control_evidence, start_evidence
-from pytest_codexsandbox.harness.batteries import SHARED, group_of
-from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
+from pytest_codexsandbox.harness.batteries import SHARED
+from pytest_codexsandbox.harness.codex_resolver import OneSubject
+from pytest_codexsandbox.harness.event_sink import EventSink
+from pytest_codexsandbox.harness.observation_cache import ObservationCache, open_observations
 from pytest_codexsandbox.harness.trial import RealTrial
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix.requirements import why_not_applicable, why_not_there
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
@@ -22,7 +25,7 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.protocols import Door, Notify, Subject, silent
+from pytest_codexsandbox.protocols import Door, Subject
 from pytest_codexsandbox.releases.known_releases import capabilities, newest_before
 from pytest_codexsandbox.suite_protocols import SuiteTrial
 
@@ -36,15 +39,16 @@ class CanarySource(Protocol):
 
 
 def make_trial(
-    bench: ObservationCache, key: Key, *, canaries: CanarySource | None = None, exempt: bool = False
+    cache: ObservationCache, key: Key, *, canaries: CanarySource | None = None, exempt: bool = False
 ) -> RealTrial:
     """The trial of a key: performs what was not performed yet."""
-    cell, promise = bench.cells[key.cell], bench.promises[key.promise]
+    cell, promise = cache.cells[key.cell], cache.promises[key.promise]
     group = _group(promise)
-    seen, control = bench.observations(cell, key.door, key.policy, group), bench.control(cell, group)
+    calls = cache.calls(cell, key.door, key.policy, group)
+    seen, control = calls.seen, calls.control
     if canaries and promise.topic != TRUST:
         canaries.need(cell, key.door)  # after the control: they share it, and the environment
-    started = _exempt(bench, key, promise) if exempt else _started(bench, key, promise)
+    started = _exempt(cache, key, promise) if exempt else _started(cache, key, promise)
     reasons: tuple[Evidence, ...] = ()
     if promise.topic == START:
         reasons = (start_evidence(started, policy=key.policy, seen=seen[0], control=control[0]),)
@@ -54,44 +58,44 @@ def make_trial(
     return RealTrial(key, promise, seen=seen, control=control, started=started, reasons=reasons)
 
 
-def prefetch(bench: ObservationCache, key: Key) -> bool:
+def prefetch(cache: ObservationCache, key: Key) -> bool:
     """Begin what the trial of a key will need, beside what runs. Whether the next key may be looked at.
 
     What cannot be had for it is told to whoever asks for it, and is no fault of the test that runs now."""
     try:
-        return _foreseen(bench, key)
+        return _foreseen(cache, key)
     except CodexSandboxError:
         return True
 
 
-def _foreseen(bench: ObservationCache, key: Key) -> bool:
-    promise, cell = bench.promises[key.promise], bench.cells[key.cell]
-    if str(key) in bench.plan.not_applicable:
+def _foreseen(cache: ObservationCache, key: Key) -> bool:
+    promise, cell = cache.promises[key.promise], cache.cells[key.cell]
+    if str(key) in cache.plan.not_applicable:
         return True
-    if not bench.is_ready(cell):
+    if not cache.is_ready(cell):
         return False
-    if not_applicable_reason(promise, bench, key):
+    if not_applicable_reason(promise, cache, key):
         return True
-    return bench.prefetch_call(cell, key.door, key.policy, _group(promise)) == "there"
+    return cache.prefetch_call(cell, key.door, key.policy, _group(promise)) == "there"
 
 
 def _group(promise: Promise) -> str:
-    return SHARED if promise.topic in STANDING else group_of(promise)
+    return SHARED if promise.topic in STANDING else promise.group
 
 
-def _started(bench: ObservationCache, key: Key, promise: Promise) -> SandboxState:
+def _started(cache: ObservationCache, key: Key, promise: Promise) -> SandboxState:
     """The start of the policy; for a promise with a call of its own also that call's, where it can be known.
 
     A call that does not start although the policy's battery did is the promise's own finding when it promised work,
     and `blocked` would be no answer: the start itself is green. But what held in a call of which nobody knows whether
     a sandbox was on says nothing; about a boundary not even what did not hold does.
     """
-    cell = bench.cells[key.cell]
-    shared = bench.sandbox_state(cell, key.door, key.policy)
-    group = group_of(promise)
+    cell = cache.cells[key.cell]
+    shared = cache.sandbox_state(cell, key.door, key.policy)
+    group = promise.group
     if group == SHARED or promise.topic in STANDING or shared.state in ("failed", "unknown"):
         return shared
-    own = bench.sandbox_state(cell, key.door, key.policy, group)
+    own = cache.sandbox_state(cell, key.door, key.policy, group)
     if own.state == "off" and shared.state == "on":
         return msgspec.structs.replace(own, alone=True)
     shared = msgspec.structs.replace(shared, another=own.another or shared.another)
@@ -103,13 +107,13 @@ def _started(bench: ObservationCache, key: Key, promise: Promise) -> SandboxStat
     return msgspec.structs.replace(shared, doubt=why)
 
 
-def _exempt(bench: ObservationCache, key: Key, promise: Promise) -> SandboxState:
+def _exempt(cache: ObservationCache, key: Key, promise: Promise) -> SandboxState:
     """Of a subject that restrains itself no mark of the kernel is asked. What it does outside in one call and not in
     the battery counts as it does of any other."""
-    cell, group = bench.cells[key.cell], group_of(promise)
+    cell, group = cache.cells[key.cell], promise.group
 
     def escapes(group: str) -> bool:
-        return any(map(escaped, bench.observations(cell, key.door, key.policy, group)))
+        return any(map(escaped, cache.observations(cell, key.door, key.policy, group)))
 
     if promise.topic not in STANDING and escapes(group) and not escapes(SHARED):
         return SandboxState(state="off", why="what no sandbox lets through was done, seen from outside", alone=True)
@@ -147,15 +151,15 @@ def run_promises(
     subject: Subject,
     *,
     environment: EnvironmentSpec,
-    options: ObservationCacheOptions,
+    options: WorkerOptions,
     door: str,
     exempt_from_start: bool = False,
-    bench: ObservationCache | None = None,
+    parent: ObservationCache | None = None,
     wanted: Callable[[Key], bool] = lambda key: True,
-    say: Notify = silent,
+    events: EventSink | None = None,
 ) -> dict[Key, Record]:
     """Every (promise, policy) against one subject, without pytest. `exempt_from_start`: for subjects that restrain
-    themselves. `wanted` leaves keys out while the acts, and with them the controls of `bench`, stay what they are."""
+    themselves. `wanted` leaves keys out while the acts, and with them the controls of `parent`, stay what they are."""
     pairs = list(promises)
     chosen = set(policies)
     spec = SubjectSpec(label=subject.spec.label, path=subject.binary, source="subject")
@@ -170,27 +174,25 @@ def run_promises(
     )
     plan = Plan(preset="rehearsal", cells=(cell,), promises=tuple(promise for promise, _ in pairs), keys=keys)
     functions = {promise.id: function for promise, function in pairs}
-    own = ObservationCache(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: subject, say=say)
-    if bench is not None:
-        own.adopt(bench)
-    try:
+    if parent is not None:
+        own = parent.child(plan, subject, options)
         return {key: _record(own, key, functions, exempt=exempt_from_start) for key in keys}
-    finally:
-        own.close()
+    with open_observations(plan, options, resolver=OneSubject(subject), events=events or EventSink()) as own:
+        return {key: _record(own, key, functions, exempt=exempt_from_start) for key in keys}
 
 
 def _record(
-    bench: ObservationCache, key: Key, functions: Mapping[str, Callable[..., object]], *, exempt: bool
+    cache: ObservationCache, key: Key, functions: Mapping[str, Callable[..., object]], *, exempt: bool
 ) -> Record:
-    promise = bench.promises[key.promise]
-    missing = not_applicable_reason(promise, bench, key)
-    if missing:
+    promise = cache.promises[key.promise]
+    unmet = why_not_applicable(promise, cache.cells[key.cell].environment, platform=sys.platform)
+    if missing := unmet or not_applicable_reason(promise, cache, key):
         return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=missing)
     try:
-        trial = make_trial(bench, key, exempt=exempt and promise.topic != START)
+        trial = make_trial(cache, key, exempt=exempt and promise.topic != START)
     except CodexSandboxError as fault:
         return Record(key=key, verdict=Verdict.BROKEN, reason=str(fault))
-    if missing := not_applicable_in_environment(promise, bench, key):
+    if missing := not_applicable_in_environment(promise, cache, key):
         return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=missing)
     verdict = run_promise(trial, functions[promise.id])
     return Record(
@@ -204,28 +206,27 @@ def _record(
     )
 
 
-def not_applicable_reason(promise: Promise, bench: ObservationCache, key: Key) -> str:
-    """Why this cannot be asked here at all, by data or by a positive probe of the subject's own words; "" = it can."""
-    unmet = why_not_applicable(promise, bench.cells[key.cell].environment, platform=sys.platform)
-    if unmet:
-        return unmet
-    missing = missing_capability(promise, bench, key)
-    able = bench.subject(bench.cells[key.cell].subject).capabilities
-    if missing:
+def not_applicable_reason(promise: Promise, cache: ObservationCache, key: Key) -> str:
+    """Returns why the binary, by its own words, or the door cannot be asked; "" if it can. Data is the plan's part."""
+    able, door = cache.programs.able(cache.cells[key.cell]), cache.resources.door(key.door)
+    if missing := _missing(promise, able, door, key.policy):
         return f"by probe: Codex {able.version} has no {missing} at this door"
-    return bench.door(key.door).lacks(able)
+    return door.lacks(able)
 
 
-def not_applicable_in_environment(promise: Promise, bench: ObservationCache, key: Key) -> str:
+def not_applicable_in_environment(promise: Promise, cache: ObservationCache, key: Key) -> str:
     """Why this cannot be asked there, as the environment says that it is; to be asked once something ran in it."""
-    return why_not_there(promise, bench.facts(bench.cells[key.cell].environment)) if promise.requires else ""
+    return why_not_there(promise, cache.pool.facts(cache.cells[key.cell].environment)) if promise.requires else ""
 
 
-def missing_capability(promise: Promise, bench: ObservationCache, key: Key) -> str:
+def missing_capability(promise: Promise, cache: ObservationCache, key: Key) -> str:
     """The first capability that the promise needs and the binary, by its own words, does not have."""
-    capabilities = bench.subject(bench.cells[key.cell].subject).capabilities
-    words = wanted_capabilities(promise, bench.door(key.door), key.policy)
-    return next((word for word in words if not has(capabilities, word)), "")
+    able, door = cache.programs.able(cache.cells[key.cell]), cache.resources.door(key.door)
+    return _missing(promise, able, door, key.policy)
+
+
+def _missing(promise: Promise, able: Capabilities, door: Door, policy: str) -> str:
+    return next((word for word in wanted_capabilities(promise, door, policy) if not has(able, word)), "")
 
 
 def wanted_capabilities(promise: Promise, door: Door, policy: str) -> list[str]:

@@ -8,6 +8,11 @@ from pytest_codexsandbox.model.act import ActResult, Given, PathState
 from pytest_codexsandbox.model.world import World
 
 
+def look_key(act: str, path: str) -> str:
+    """Returns where `before` and `after` of an observation keep the look of an act at a path with its placeholders."""
+    return f"{act}|{path}"
+
+
 class OutsideView(msgspec.Struct, frozen=True, kw_only=True):
     """What there is to be seen after a call, from outside."""
 

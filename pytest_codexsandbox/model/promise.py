@@ -31,5 +31,13 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     suite: str = SANDBOX  # which suite asks it
 
     @property
+    def group(self) -> str:
+        """The calls that its acts ride in: its own id where it has a call of its own, else "", the policy's battery."""
+        return self.id if self.call is not None else ""
+
+    def act_id(self, name: str) -> str:
+        return f"{self.id}/{name}"
+
+    @property
     def topic(self) -> str:
         return self.id.partition(".")[0]

@@ -19,7 +19,7 @@ from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.matrix.combinations import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.matrix.plan import as_line
-from pytest_codexsandbox.model.journal_lines import EndLine, EnvironmentLine, ResultLine, RunLine
+from pytest_codexsandbox.model.journal_lines import EndLine, EnvironmentLine, ResultLine, RunLine, SubjectLine
 from pytest_codexsandbox.model.ledger import ReadJournal, count, settle
 from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan import Plan
@@ -141,7 +141,7 @@ class Controller:
 
     def _have_subjects(self, plan: Plan) -> None:
         """Downloads. A Codex that is unavailable breaks its cells; a run that has none at all ends here."""
-        error = preparation.nothing_to_measure(plan, preparation.have_subjects(self.config, plan, self.run.resolve))
+        error = preparation.nothing_to_measure(plan, preparation.have_subjects(self.config, plan, self.run.resolver))
         if error is None:
             return
         if self.journal is not None:
@@ -183,7 +183,9 @@ class Controller:
             return
         for line in carried.all_lines():
             self.journal.write(line)
-            self.agreement.take(line)
+        for line in lines:
+            if isinstance(line, EnvironmentLine | SubjectLine):
+                self.agreement.take(line)
         self.environments += [line for line in lines if isinstance(line, EnvironmentLine)]
         if lines:  # pytest keeps every report until the end
             report_payload.put(report, msgspec.structs.replace(carried, lines=()))

@@ -1,6 +1,5 @@
 """What tests ask for: `trial` (the shipped scenarios) and `codex_sandbox` (a user's own test)."""
 
-import base64
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
@@ -15,7 +14,6 @@ from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.harness.user_arguments import check_look, check_run
 from pytest_codexsandbox.harness.user_command import ACT, by_itself, compared
 from pytest_codexsandbox.model.act import Act, Call, Given, PathState
-from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES
@@ -45,7 +43,7 @@ def open_trial(request: pytest.FixtureRequest) -> Any:
     if FAULT in stash:
         del stash[FAULT]  # of an attempt before
     try:
-        stash[TRIAL] = run.runner_of(key).open_trial(key)
+        stash[TRIAL] = run.measurement.runner_of(key).open_trial(key)
     except NotApplicable as why:
         _not_applicable(request, why.what)
     except LostCapability as why:
@@ -104,40 +102,28 @@ class CodexSandbox:
         outside; its failures then have no direction.
         """
         check_run(argv, given=given, looks=looks, stdin=stdin, env=env, timeout=timeout)
-        bench, key = self._run.bench, self._trial.key
-        cell, own = bench.cells[key.cell], dict(env or {})
+        cache, key = self._run.measurement.cache, self._trial.key
+        cell, own = cache.cells[key.cell], dict(env or {})
         call = Call(stdin=stdin, env=own, timeout=timeout * self._run.settings.timeout_scale)
         # Python makes a variable of its own where the locale is C: no command of the user's shall find it.
         words = {"argv": list(argv), "without": sorted({"LC_CTYPE"} - own.keys())}
         acts = {ACT: Act(verb="become", params=words, given=tuple(given), looks=tuple(looks))}
-        environment, subject = bench.environment(cell.environment), bench.subject(cell.subject)
-        subject = subject.inside(environment)
+        environment, subject = cache.resources.enter(cell)
         try:
-            seen = bench.door_of(cell, key.door, key.policy).observe(
+            seen = cache.door_of(cell, key.door, key.policy).observe(
                 environment, subject, POLICIES[key.policy], acts, call
             )[0]
         except EnvironmentLost as fault:
-            raise bench.mark_lost(cell.environment, fault.why or fault.what) from None
-        bench.check_binary_unchanged(cell, (seen,))
-        told = redact_bytes(stdin)  # for the journal, and for whoever shows the call again
-        self._run.pending.append(
-            CallLine(
-                id=seen.id,
-                environment=bench.environment_id(cell.environment),
-                subject=bench.subject_id(cell.subject),
-                cell=cell.id,
-                observation=seen,
-                timeout=call.timeout,
-                stdin=base64.b64encode(told[:65536]).decode(),
-            )
-        )
+            raise cache.pool.lose(cell.environment, fault.why or fault.what) from None
+        cache.resources.check(cell, (seen,))
+        cache.resources.events.call(seen, cell=cell, stdin=stdin, timeout=call.timeout)
         if seen.ended == "lost":
-            raise bench.mark_lost(cell.environment, seen.error)
-        outside = bench.outside(cell, acts, call, of=f"{key.promise} {key.case}") if control else None
+            raise cache.pool.lose(cell.environment, seen.error)
+        outside = cache.outside(cell, acts, call, of=f"{key.promise} {key.case}") if control else None
         command = redact(shlex.join(argv))[:100]
         self._trial.outside[seen.id] = compared(seen, outside)
         self._trial.rows += [self._sandbox_is_on(seen, command), self._ends(seen, command)]
-        self._trial.stdin[seen.id] = told
+        self._trial.stdin[seen.id] = redact_bytes(stdin)
         self._trial.seen += (seen,)  # what explains a failure, and what a repro shows again
         self._trial.control += (outside,) if outside is not None else ()
         return self._for_the_test(seen)
@@ -172,7 +158,8 @@ class CodexSandbox:
     def _sandbox_is_on(self, seen: Observation, command: str) -> Evidence:
         """Shown as in any call of the probe, whose control is the probe's own."""
         key, control = self._trial.key, self._trial.control[0]
-        own = self._run.bench.assessed(self._run.bench.cells[key.cell], key.policy, seen, control)
+        cache = self._run.measurement.cache
+        own = cache.assessed(cache.cells[key.cell], key.policy, seen, control)
         wanted = "on" if POLICIES[self.policy].sandboxed else "off"
         proved = own.state == wanted
         known = own.state != "unknown" and not seen.error

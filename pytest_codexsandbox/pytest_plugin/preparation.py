@@ -4,17 +4,17 @@ What cannot be brought is no error here: each of its cells says so.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import pytest
 
 from pytest_codexsandbox.errors import HarnessError, InputError, Unavailable
 from pytest_codexsandbox.harness import backends, feasibility
+from pytest_codexsandbox.harness.codex_resolver import CodexResolver
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet, tools
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.system.progress import progress_on
 
@@ -49,14 +49,14 @@ def have_environments(config: pytest.Config, plan: Plan) -> None:
         backends.prepare(plan.cells, sys.stderr)
 
 
-def have_subjects(config: pytest.Config, plan: Plan, resolve: Callable[..., Subject]) -> dict[SubjectSpec, Unavailable]:
+def have_subjects(config: pytest.Config, plan: Plan, resolver: CodexResolver) -> dict[SubjectSpec, Unavailable]:
     """Downloads each Codex. Returns why some are unavailable; InputError for a binary that is none."""
     faults: dict[SubjectSpec, Unavailable] = {}
     with on_screen(config):
         for spec in dict.fromkeys(cell.subject for cell in plan.cells):
             try:
                 with suppress(HarnessError):
-                    resolve(spec, cache=cache_folder(), progress=progress_on(sys.stderr))
+                    resolver.resolve(spec, progress=progress_on(sys.stderr))
             except Unavailable as fault:
                 faults[spec] = fault
     return faults

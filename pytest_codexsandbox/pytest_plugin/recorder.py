@@ -58,11 +58,9 @@ class Recorder:
                 report.longrepr = traceback or report.longrepr  # pytest tells a user's own assertion better
             setattr(report, TOLD, record.suite != USER)
             self._attach(item, record)
-        if record is not None or self.run.pending:
-            carried = report_payload.Payload(
-                lines=tuple(self.run.drain()), record=record, seconds_in_codex=self.run.spent()
-            )
-            report_payload.put(report, carried)
+        if record is not None or self.run.events.lines:
+            lines, seconds = self.run.events.drain()
+            report_payload.put(report, report_payload.Payload(lines=lines, record=record, seconds_in_codex=seconds))
         return report
 
     @pytest.hookimpl(wrapper=True)
@@ -139,21 +137,20 @@ class Recorder:
         run.attempts[key] = run.attempts.get(key, 0) + 1
         changes: dict[str, Any] = {"attempt": run.attempts[key], "worker": run.worker, "suite": _suite(key)}
         trial = item.stash.get(TRIAL, None)
-        cell = next((cell for cell in run.cells if cell.id == key.cell), None)
-        version = ""
+        cell = run.cells_by_id.get(key.cell)
         if cell is not None:
             spec = cell.environment
             changes |= {"provenance": spec.provenance, "synthetic": spec.synthetic, "arch": spec.arch}
             if trial is not None:
                 changes |= {
-                    "environment": run.bench.environment_id(spec),
-                    "subject": run.bench.subject_id(cell.subject),
+                    "environment": run.events.id_of(spec.id),
+                    "subject": cell.subject.label,
                 }
-                version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
         record = msgspec.structs.replace(record, **changes)
         if trial is not None and record.verdict in RED | {Verdict.BLOCKED} and record.diagnosis is None:
             record = msgspec.structs.replace(record, diagnosis=_why(run, trial, record))
         if record.verdict is Verdict.VIOLATES:
+            version = run.measurement.resources.programs.version(cell) if cell is not None and trial is not None else ""
             record = run.cover(key, record, version)
         found = record.diagnosis.fingerprint if record.diagnosis else ""
         shows = record.verdict in (Verdict.VIOLATES, Verdict.EXPECTED, Verdict.BLOCKED) or found == FAILS_OUTSIDE
@@ -163,7 +160,7 @@ class Recorder:
 
     def _write_repro(self, trial: SuiteTrial, record: Record) -> str:
         """Writes the script of the suite. A folder that cannot be written costs the script alone."""
-        script = self.run.runner_of(record.key).repro(trial, record)
+        script = self.run.measurement.runner_of(record.key).repro(trial, record)
         if not script:
             return ""
         target = self.run.folder / repro_name(record.key)
@@ -178,7 +175,7 @@ class Recorder:
         if self.config.pluginmanager.hasplugin("allure_listener"):
             from pytest_codexsandbox.pytest_plugin.allure import attach
 
-            cell = next((cell for cell in self.run.cells if cell.id == record.key.cell), None)
+            cell = self.run.cells_by_id.get(record.key.cell)
             attach(item, record, axes=cell.axes if cell else {}, run=self.run.folder.name)
 
 
@@ -271,10 +268,10 @@ def _why(run: PytestRun, trial: SuiteTrial, record: Record) -> Diagnosis | None:
 
 
 def _facts(run: PytestRun, trial: SuiteTrial) -> dict[str, Any]:
-    cell = run.bench.cells[trial.key.cell]
-    version = cell.subject.as_version or run.bench.subject(cell.subject).capabilities.version
+    resources, cell = run.measurement.resources, run.measurement.cache.cells[trial.key.cell]
+    version = resources.programs.version(cell)
     try:
         profile = cell.environment.profile if cell.environment.container else ""
-        return {**run.bench.facts(cell.environment), "codex": version, "profile": profile}
+        return {**resources.pool.facts(cell.environment), "codex": version, "profile": profile}
     except CodexSandboxError:  # it does not stand: then nothing of it explains anything
         return {"codex": version}

@@ -1,51 +1,43 @@
-"""One run, as each process of it sees it: what was asked for, cells, plan, bench, attempts."""
+"""Run: what each process of a pytest run knows of it. Request, plan, folders, and what it measures with."""
 
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import pytest
 
 from pytest_codexsandbox.diagnosis.builtin_causes import DERIVED
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
+from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.harness.codex_resolver import CodexResolver
 from pytest_codexsandbox.harness.key_order import KeyPlace
-from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
-from pytest_codexsandbox.harness.suites.installed import installed_suites
-from pytest_codexsandbox.harness.suites.run_resources import RunResources
+from pytest_codexsandbox.harness.measurement import Measurement
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix import expectations
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.matrix.load import MatrixFile
 from pytest_codexsandbox.matrix.select import Selection
-from pytest_codexsandbox.model.cell import Cell, SubjectSpec
-from pytest_codexsandbox.model.command import Command, CommandResult
-from pytest_codexsandbox.model.contents import Writer as ContentsWriter
-from pytest_codexsandbox.model.journal_lines import Line
+from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.model.suite_traits import SANDBOX
-from pytest_codexsandbox.protocols import Subject, WriteConfig
 from pytest_codexsandbox.pytest_plugin import hook_calls, run_folder
 from pytest_codexsandbox.pytest_plugin.path_masking import Masks, places_of
 from pytest_codexsandbox.pytest_plugin.run_planner import PytestPlanner
 from pytest_codexsandbox.pytest_plugin.settings import Settings, settings
-from pytest_codexsandbox.pytest_plugin.terminal_messages import notify
+from pytest_codexsandbox.pytest_plugin.terminal_messages import TerminalEvents
 from pytest_codexsandbox.pytest_plugin.worker_files import write_leaks
 from pytest_codexsandbox.registry import cache_folder, data_folder
-from pytest_codexsandbox.releases.resolve import resolve
-from pytest_codexsandbox.suite_protocols import Suite, SuiteRunner
-from pytest_codexsandbox.system import process
-from pytest_codexsandbox.system.progress import Progress
+from pytest_codexsandbox.suite_protocols import Suite
 
 RUN: Final = pytest.StashKey["PytestRun"]()
 FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker (the plugin tells it too)
@@ -56,19 +48,12 @@ class PytestRun:
         self.config = config
         self.settings: Settings = settings(config)
         self.worker: str = getattr(config, "workerinput", {}).get("workerid", "")
+        self.is_worker = bool(self.worker)
         self.plan: Plan | None = None
         self.functions: dict[str, Callable[..., object]] = {}
         self.user_promises: dict[str, Promise] = {}
-        self._contents = ContentsWriter()
-        self.pending: list[Line] = []  # lines since the last report; they ride on the next one
+        self.events = TerminalEvents(config, self.worker)  # what is drained rides on the next report
         self.attempts: dict[Key, int] = {}
-        self._bench: ObservationCache | None = None
-        self._runners: dict[str, SuiteRunner[Any]] = {}
-        self._not_had: dict[SubjectSpec, Unavailable] = {}
-
-    @property
-    def is_worker(self) -> bool:
-        return bool(self.worker)
 
     # ---- pure: what could be planned
     @cached_property
@@ -98,6 +83,10 @@ class PytestRun:
     @property
     def cells(self) -> tuple[Cell, ...]:
         return self.planner.cells
+
+    @cached_property
+    def cells_by_id(self) -> dict[str, Cell]:
+        return {cell.id: cell for cell in self.cells}
 
     @property
     def only_shipped(self) -> bool:
@@ -206,98 +195,42 @@ class PytestRun:
         return Masks(self.places)
 
     # ---- effects
-    @property
-    def bench(self) -> ObservationCache:
-        if self._bench is None:
-            if self.plan is None:
-                raise CodexSandboxError(
-                    "nothing was planned yet", why="a fixture was asked for before collection ended"
-                )
-            inside = self.planner.generators_in
-            options = ObservationCacheOptions(
-                generators_in=inside.id if inside else "",
-                folder=self.worlds / (self.worker or "main"),
-                cache=cache_folder(),
-                timeout_scale=self.settings.timeout_scale,
-                worker=self.worker,
-                fingerprints=self.fingerprints,
-            )
-            say = partial(notify, self.config)
-            self._bench = ObservationCache(
-                self.plan, options, emit=self.pending.append, resolve=self.resolve, say=say, writer=self._writer
-            )
-        return self._bench
-
-    def runner_of(self, key: Key) -> SuiteRunner[Any]:
-        """Returns what runs the tests of the key's suite in this process."""
-        promise = self.promises.get(key.promise) or self.user_promises[key.promise]
-        return self._runner(promise.suite)
-
-    def _runner(self, suite: str) -> SuiteRunner[Any]:
-        if suite not in self._runners:
-            self._runners[suite] = installed_suites()[suite].open(self._resources)
-        return self._runners[suite]
+    @cached_property
+    def resolver(self) -> CodexResolver:
+        return CodexResolver(cache_folder(), timeout_scale=self.settings.timeout_scale)
 
     @cached_property
-    def _resources(self) -> RunResources:
-        return RunResources(
-            self.bench,
-            request=self.planner.request,
-            scope=self.planner.parts.scope,
-            pairs=self.planner.parts.pairs,
+    def measurement(self) -> Measurement:
+        if self.plan is None:
+            raise CodexSandboxError("nothing was planned yet", why="a fixture was asked for before collection ended")
+        inside, parts = self.planner.generators_in, self.planner.parts
+        options = WorkerOptions(
+            generators_in=inside.id if inside else "",
             folder=self.worlds / (self.worker or "main"),
-            emit=self._keep,
+            cache=cache_folder(),
+            timeout_scale=self.settings.timeout_scale,
+            fingerprints=self.fingerprints,
+        )
+        return Measurement(
+            self.plan,
+            options,
+            resolver=self.resolver,
+            events=self.events,
+            request=self.planner.request,
+            scope=parts.scope,
+            suites=tuple(self.suites),
+            pairs=parts.pairs,
             invocation=tuple(map(str, self.config.invocation_params.args)),
             generator_unconfined=self.settings.generator_unconfined,
-            generators_in=self.planner.generators_in,
+            generators_in=inside,
         )
 
-    def _writer(self, cell: Cell, policy: str) -> WriteConfig:
-        """Returns what writes Codex's configuration in a cell with a generator: the first suite that brings it."""
-        found = (self._runner(suite).config_writer(cell, policy) for suite in self.suites)
-        return next(writer for writer in found if writer is not None)
-
-    def _keep(self, line: Line) -> None:
-        self.pending.append(self._contents.thin(line))
-
-    def resolve(self, spec: SubjectSpec, *, cache: Path, progress: Progress | None = None) -> Subject:
-        """The binary, asked what it can do with the run's own patience. What could not be had once is not asked for
-        again: a dead network takes its time."""
-        spec = msgspec.structs.replace(spec, generator="")  # whatever writes its configuration, it is the same program
-        if spec in self._not_had:
-            raise self._not_had[spec].with_traceback(None)
-        scale = self.settings.timeout_scale
-
-        def run(command: Command) -> CommandResult:
-            return process.run(msgspec.structs.replace(command, timeout=command.timeout * scale))
-
-        try:
-            return resolve(spec, cache=cache, progress=progress, run=run)
-        except Unavailable as problem:
-            self._not_had[spec] = problem
-            raise
-
     def close(self) -> None:
-        """End what was started, once; what is left of it afterwards is a leak of ours."""
-        if self._bench is not None:
-            bench, self._bench = self._bench, None
-            runners, self._runners = self._runners, {}
-            for runner in reversed(runners.values()):
-                runner.close()
-            self.__dict__.pop("_resources", None)
-            bench.close()
-            write_leaks(self.folder, self.worker, bench.leaks())
-
-    def spent(self) -> float:
-        """Seconds in Codex since it was last asked; calls that ran at once count once."""
-        if self._bench is None:
-            return 0.0
-        seconds, self._bench.seconds_in_codex = self._bench.seconds_in_codex, 0.0
-        return seconds
-
-    def drain(self) -> list[Line]:
-        lines, self.pending[:] = list(self.pending), []
-        return lines
+        """Closes all resources, once. Anything still present afterwards is reported as a leak of the harness."""
+        measurement: Measurement | None = self.__dict__.pop("measurement", None)
+        if measurement is not None:
+            measurement.close()
+            write_leaks(self.folder, self.worker, measurement.leaks())
 
 
 def get_run(config: pytest.Config) -> PytestRun:

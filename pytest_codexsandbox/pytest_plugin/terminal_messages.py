@@ -1,9 +1,22 @@
-"""A line for whoever waits at the terminal, said while an item runs and pytest keeps what is printed."""
+"""Terminal messages: a line during a test, past pytest's output capture."""
 
 import sys
 from contextlib import nullcontext
 
 import pytest
+
+from pytest_codexsandbox.harness.event_sink import JournalEvents
+
+
+class TerminalEvents(JournalEvents):
+    """The events of a worker of pytest: lines ride on its next report, words go to the terminal."""
+
+    def __init__(self, config: pytest.Config, worker: str) -> None:
+        super().__init__(worker)
+        self._config = config
+
+    def say(self, text: str) -> None:
+        notify(self._config, text)
 
 
 def notify(config: pytest.Config, line: str) -> None:

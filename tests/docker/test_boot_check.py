@@ -11,13 +11,15 @@ from pytest_codexsandbox.diagnosis.boot import Finding, judge_boot
 from pytest_codexsandbox.environments.container import portable_python
 from pytest_codexsandbox.environments.container.networks import NEIGHBOUR
 from pytest_codexsandbox.harness.boot_request import Asked, measure
-from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions, bench
+from pytest_codexsandbox.harness.codex_resolver import CodexResolver
+from pytest_codexsandbox.harness.event_sink import EventSink
+from pytest_codexsandbox.harness.observation_cache import ObservationCache, open_observations
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import NETWORK, WORKSPACE_WRITE
 from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.known_releases import installed
-from pytest_codexsandbox.releases.resolve import resolve
 from tests.docker.builders import container
 from tests.docker.profile_builders import profiled
 
@@ -26,14 +28,15 @@ OWN = "http://127.0.0.1:@HTTP@/"  # the environment's own service outside the sa
 
 
 @contextmanager
-def _bench(spec: EnvironmentSpec) -> Iterator[tuple[ObservationCache, Cell]]:
+def _opened(spec: EnvironmentSpec) -> Iterator[tuple[ObservationCache, Cell]]:
     codex = installed()
     assert codex is not None
     cell = Cell(environment=spec, subject=codex)
     plan = Plan(preset="boot-check", cells=(cell,), promises=(), keys=())
     with workbench("test") as folder:
-        options = ObservationCacheOptions(folder=folder, cache=cache_folder())
-        with bench(plan, options, emit=lambda line: None, resolve=resolve) as made:
+        options = WorkerOptions(folder=folder, cache=cache_folder())
+        resolver = CodexResolver(cache_folder())
+        with open_observations(plan, options, resolver=resolver, events=EventSink()) as made:
             yield made, cell
 
 
@@ -46,7 +49,7 @@ def _checked(made: ObservationCache, cell: Cell, *, policy: str, url: str) -> Fi
 
 def test_no_loopback_then_no_uid_map_as_in_the_molecule_report() -> None:
     """The seccomp profile of the report: with the network off RTM_NEWADDR fails, with it on the uid map does."""
-    with _bench(profiled("synthetic-apparmor-userns", "u1000")) as (made, cell):
+    with _opened(profiled("synthetic-apparmor-userns", "u1000")) as (made, cell):
         off = _checked(made, cell, policy=WORKSPACE_WRITE, url=OWN)
         on = _checked(made, cell, policy=NETWORK, url=OWN)
     assert (off.code, on.code) == (boot.NO_START, boot.NO_START)
@@ -57,7 +60,7 @@ def test_no_loopback_then_no_uid_map_as_in_the_molecule_report() -> None:
 
 
 def test_the_network_alone_then_nothing() -> None:
-    with _bench(container(user="u1000")) as (made, cell):
+    with _opened(container(user="u1000")) as (made, cell):
         off = _checked(made, cell, policy=WORKSPACE_WRITE, url=OWN)
         on = _checked(made, cell, policy=NETWORK, url=OWN)
     assert (off.code, on.code) == (boot.REFUSED, boot.OK)
@@ -66,8 +69,8 @@ def test_the_network_alone_then_nothing() -> None:
 
 def test_a_name_that_only_the_sandbox_cannot_resolve() -> None:
     url = f"http://{NEIGHBOUR}:{PORT}/"
-    with _bench(container(user="u1000", network="own")) as (made, cell):
-        made.environment(cell.environment)
+    with _opened(container(user="u1000", network="own")) as (made, cell):
+        made.pool.acquire(cell.environment)
         _serve_in_the_neighbour(made, cell)
         off = _checked(made, cell, policy=WORKSPACE_WRITE, url=url)
         on = _checked(made, cell, policy=NETWORK, url=url)
@@ -77,7 +80,7 @@ def test_a_name_that_only_the_sandbox_cannot_resolve() -> None:
 
 def _serve_in_the_neighbour(made: ObservationCache, cell: Cell) -> None:
     """Start an HTTP server in the container that bears the neighbour's name in this environment's network."""
-    address = made.facts(cell.environment)["neighbour"]
+    address = made.pool.facts(cell.environment)["neighbour"]
     client = docker.from_env()
     found = [one for one in client.containers.list() if address in str(one.attrs["NetworkSettings"]["Networks"])]
     assert len(found) == 1

@@ -26,7 +26,10 @@ from pytest_codexsandbox.environments.run_dirs import Owner
 from pytest_codexsandbox.errors import CodexSandboxError, EnvironmentLost, HarnessError, NotResponding, Unavailable
 from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.harness.batteries import SHARED
-from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
+from pytest_codexsandbox.harness.codex_resolver import OneSubject
+from pytest_codexsandbox.harness.event_sink import EventSink
+from pytest_codexsandbox.harness.observation_cache import ObservationCache
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions, WorkerResources
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.container import ImageSpec
@@ -330,21 +333,22 @@ def test_a_container_that_dies_under_a_call_is_started_anew_for_the_next(folder:
         Cell(environment=container(), subject=SubjectSpec(label=name, path=codex.binary)) for name in ("one", "two")
     )
     plan = Plan(preset="test", cells=(one, two), promises=(), keys=())
-    options = ObservationCacheOptions(folder=folder, cache=cache_folder())
-    bench = ObservationCache(plan, options, emit=lambda line: None, resolve=lambda spec, *, cache: codex)
+    options = WorkerOptions(folder=folder, cache=cache_folder())
+    resources = WorkerResources(plan.cells, options, resolver=OneSubject(codex), events=EventSink())
+    cache = ObservationCache(plan, resources)
     try:
-        control = bench.control(one, SHARED)
+        control = cache.control(one, SHARED)
         with Engine() as engine:
             (mine,) = ours(engine)
             engine.api.kill(mine)
-        with pytest.raises(EnvironmentLost, match="the engine was asked to stop the container"):
-            bench.observations(one, "sandbox", "workspace-write", SHARED)
-        (seen,) = bench.observations(two, "sandbox", "workspace-write", SHARED)
+        with pytest.raises(EnvironmentLost, match="the engine was told to end the container"):
+            cache.observations(one, "sandbox", "workspace-write", SHARED)
+        (seen,) = cache.observations(two, "sandbox", "workspace-write", SHARED)
         assert (seen.ended, seen.ready) == ("exit", True), seen
-        assert bench.control(two, SHARED) is not control
+        assert cache.control(two, SHARED) is not control
     finally:
-        bench.close()
-    assert bench.leaks() == ()
+        cache.close()
+    assert cache.pool.leaks() == ()
 
 
 def test_an_engine_that_sees_none_of_our_files_gets_everything_sent(folder: Path) -> None:

@@ -21,8 +21,8 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.environments.container.environment import ContainerEnvironment
 from pytest_codexsandbox.environments.container.sweep import find
 from pytest_codexsandbox.errors import EnvironmentLost
-from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions
 from pytest_codexsandbox.harness.trial_runner import run_promises
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.model.policy import NETWORK, WORKSPACE_WRITE
 from pytest_codexsandbox.model.verdict import Verdict
@@ -144,7 +144,7 @@ def test_what_programs_say_when_the_network_is_off_is_recognised(
 def test_the_promises_about_names_are_measured_and_catch_who_breaks_them(codex: Subject, tmp_path: Path) -> None:
     promises = [pair for pair in scenario_index.promises(data_folder("scenarios")) if pair[0].topic == "dns"]
     bad = {fake.name: fake for fake in FAKES if fake.name in ("looks-names-up", "finds-no-name")}
-    options = ObservationCacheOptions(folder=tmp_path / "worlds", cache=cache_folder(), timeout_scale=3.0)
+    options = WorkerOptions(folder=tmp_path / "worlds", cache=cache_folder(), timeout_scale=3.0)
     for profile, wanted in ((OPEN, 4), ("own-network", 6)):
         spec = profiled(profile, "u1000")
         records = run_promises(

@@ -14,6 +14,7 @@ from pytest_codexsandbox.api import declared
 from pytest_codexsandbox.harness.baseline_checks import STANDING
 from pytest_codexsandbox.harness.suites.installed import installed_suites
 from pytest_codexsandbox.harness.trial import RealTrial
+from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
@@ -264,9 +265,9 @@ class Watched(RealTrial):
 
     asked: set[str]
 
-    def _side(self, name: str, copy: int) -> Any:
+    def _sides(self, name: str, spec: Act, copy: int) -> Any:
         self.asked.add(name)
-        return super()._side(name, copy)
+        return super()._sides(name, spec, copy)
 
     def _add(self, act: str, **rest: Any) -> None:
         self.asked |= {act} - {""}

@@ -11,9 +11,12 @@ from pytest_codexsandbox.commands.scratch_dir import workbench
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness.batteries import SHARED
-from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions, bench
+from pytest_codexsandbox.harness.codex_resolver import CodexResolver
+from pytest_codexsandbox.harness.event_sink import JournalEvents
+from pytest_codexsandbox.harness.observation_cache import open_observations
 from pytest_codexsandbox.harness.request_parts import RequestParts
 from pytest_codexsandbox.harness.run_request import RunRequest
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.matrix.plan import digest, make
 from pytest_codexsandbox.matrix.scenario_index import promises
@@ -21,7 +24,6 @@ from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, PlanLine, RunLine
 from pytest_codexsandbox.model.policy import NETWORK, READ_ONLY
 from pytest_codexsandbox.registry import cache_folder, data_folder, doors
-from pytest_codexsandbox.releases.resolve import resolve
 
 pytestmark = pytest.mark.live
 
@@ -69,18 +71,15 @@ def recorded(folder: Path) -> list[CallLine]:
     journal = JournalWriter.open(folder, RunLine(id="r", started="2026-11-18T09:41:00Z"))
     row = CellRow(id=cell.id, environment=cell.environment.id, subject=cell.subject.label, axes=cell.axes)
     journal.write(PlanLine(digest=digest(plan), cells=(row,), promises=(), keys=plan.keys))
-    lines: list[CallLine] = []
-
-    def emit(line: object) -> None:
-        if isinstance(line, CallLine):
-            lines.append(line)
-
+    events = JournalEvents()
     with workbench("test") as worlds:
-        options = ObservationCacheOptions(folder=worlds, cache=cache_folder())
-        with bench(plan, options, emit=emit, resolve=resolve) as table:
+        options = WorkerOptions(folder=worlds, cache=cache_folder())
+        resolver = CodexResolver(cache_folder())
+        with open_observations(plan, options, resolver=resolver, events=events) as cache:
             for policy in (READ_ONLY, NETWORK):
-                table.observations(cell, "sandbox", policy, SHARED)
-            table.control(cell, SHARED)
+                cache.observations(cell, "sandbox", policy, SHARED)
+            cache.control(cell, SHARED)
+    lines = [line for line in events.lines if isinstance(line, CallLine)]
     for line in lines:
         journal.write(line)
     journal.close()

@@ -9,9 +9,8 @@ from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.controls import BareBwrapDoor
 from pytest_codexsandbox.doors.exec_turn import ExecDoor
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
-from pytest_codexsandbox.doors.support.observe import look_key
 from pytest_codexsandbox.model.act import Act, Call
-from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.observation import Observation, look_key
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, NO_TMP, POLICIES, READ_ONLY, ROOTS, WORKSPACE_WRITE
 from pytest_codexsandbox.protocols import Door, Environment, Subject
 from tests.fakes.toy_door import ToyDoor

@@ -16,11 +16,10 @@ from pytest_codexsandbox.doors.exec_turn import ExecDoor
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.doors.support.app_server_client import AskingServer
 from pytest_codexsandbox.doors.support.call_environ import surroundings
-from pytest_codexsandbox.doors.support.observe import look_key
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.generator import GeneratedConfig, GeneratedFile
-from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.observation import Observation, look_key
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, READ_ONLY, WORKSPACE_WRITE, Policy
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.world import World

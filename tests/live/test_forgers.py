@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions
 from pytest_codexsandbox.harness.trial_runner import run_promises
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.plan_key import Key
@@ -79,7 +79,7 @@ def _records(wrapping: str, chosen: Callable[[Promise], bool]) -> dict[Key, Reco
             resolve(spec, cache=folder / "cache"),
             environment=this_machine(),
             door="sandbox",
-            options=ObservationCacheOptions(folder=folder / "worlds", cache=folder / "cache"),
+            options=WorkerOptions(folder=folder / "worlds", cache=folder / "cache"),
         )
 
 

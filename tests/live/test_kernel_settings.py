@@ -10,8 +10,8 @@ import pytest
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.guest.confinement import settings
-from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions
 from pytest_codexsandbox.harness.trial_runner import run_promises
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.cell import SubjectSpec
@@ -53,7 +53,7 @@ def _opens(codex: Subject) -> bool:
 
 def _records(codex: Subject, folder: Path) -> Sequence[Record]:
     pairs = [pair for pair in promises(data_folder("scenarios")) if pair[0].id in (ID, "start.sandbox-is-on")]
-    options = ObservationCacheOptions(folder=folder / "worlds", cache=folder / "cache")
+    options = WorkerOptions(folder=folder / "worlds", cache=folder / "cache")
     found = run_promises(pairs, (READ_ONLY,), codex, environment=this_machine(), options=options, door="sandbox")
     start = [record for key, record in found.items() if key.promise != ID]
     assert [record.verdict for record in start] == [Verdict.CONFORMS], start

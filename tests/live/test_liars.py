@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.harness.observation_cache import ObservationCacheOptions
 from pytest_codexsandbox.harness.trial_runner import run_promises
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
@@ -70,7 +70,7 @@ def _verdicts(wrapping: str, then: str = "") -> dict[str, tuple[Verdict, str]]:
             resolve(spec, cache=folder / "cache"),
             environment=this_machine(),
             door="sandbox",
-            options=ObservationCacheOptions(folder=folder / "worlds", cache=folder / "cache"),
+            options=WorkerOptions(folder=folder / "worlds", cache=folder / "cache"),
         )
     return {key.promise: (record.verdict, record.direction) for key, record in records.items()}
 

@@ -11,10 +11,10 @@ from tests.plugin.conftest import Matrix
 
 ID = "process.kernel-settings-out-of-reach"
 SHUT = """
-from pytest_codexsandbox.harness.observation_cache import ObservationCache
+from pytest_codexsandbox.harness.environment_pool import EnvironmentPool
 
-facts = ObservationCache.facts
-ObservationCache.facts = lambda self, spec: {**facts(self, spec), "kernel_settings": "EROFS"}
+facts = EnvironmentPool.facts
+EnvironmentPool.facts = lambda self, spec: {**facts(self, spec), "kernel_settings": "EROFS"}
 """
 
 

@@ -9,28 +9,18 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.support.placeholders import (
-    fill,
-    fill_act,
-    in_order,
-    look_key,
-    looked_at,
-    name_word,
-    plan_word,
-)
+from pytest_codexsandbox.doors.support.placeholders import fill, fill_act, in_order, looked_at, name_word, plan_word
 from pytest_codexsandbox.doors.support.probe_output import parse
 from pytest_codexsandbox.doors.support.resource_exhaustion import exhausted_resource
 from pytest_codexsandbox.errors import HarnessError, Unavailable
 from pytest_codexsandbox.model.act import Act, ActResult, Call, Given, PathState
 from pytest_codexsandbox.model.base_acts import CONFIGURED, FORBIDDEN, PLANTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, CommandResult
-from pytest_codexsandbox.model.observation import Observation, OutsideView
+from pytest_codexsandbox.model.observation import Observation, OutsideView, look_key
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.printed_text import text_of, text_of_end
 from pytest_codexsandbox.model.redact import redact
 from pytest_codexsandbox.protocols import Door, Environment, Subject
-
-__all__ = ["look_key", "observe"]
 
 TEXT_LIMIT: Final = 64 * 1024
 ROW_DETAIL: Final = 2000

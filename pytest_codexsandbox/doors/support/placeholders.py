@@ -21,11 +21,6 @@ def name_word(act_id: str) -> str:
     return act_id.replace("/", "-").replace(".", "-")
 
 
-def look_key(act: str, path: str) -> str:
-    """Where Observation.before and .after keep the look of `act` at `path` (with its placeholders)."""
-    return f"{act}|{path}"
-
-
 def looked_at(act: Act) -> tuple[str, ...]:
     """The paths of an act that are seen from outside, with their placeholders."""
     to = act.params.get("to") if act.verb in ("rename", "link") else None

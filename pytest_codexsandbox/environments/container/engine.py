@@ -172,15 +172,16 @@ class Engine:
         """Ended and removed; one that is gone already is as good. Who is interrupted meanwhile still does it, by a
         connection of its own: the one that was in use is in the middle of an answer."""
         try:
-            self._remove(container)
+            self.remove_once(container)
         except CodexSandboxError:
             raise
         except BaseException:
             with suppress(CodexSandboxError), Engine(self.host, timeout=20) as another:
-                another._remove(container)
+                another.remove_once(container)
             raise
 
-    def _remove(self, container: str) -> None:
+    def remove_once(self, container: str) -> None:
+        """Ends and removes it, unless the caller is interrupted meanwhile."""
         try:
             with self.asked("remove the container"):
                 self.api.remove_container(container, force=True, v=True)

@@ -1,8 +1,7 @@
-"""Everything about generators that is dear: stories, what Codex says of them, what it then does. Each once."""
+"""Case cache: runs of generators, what Codex says of them and what it then does. Each is made once per worker."""
 
 import hashlib
-import posixpath
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
 import msgspec
@@ -24,12 +23,12 @@ from pytest_codexsandbox.harness.generators.enforcement_key import (
     with_settings_alone,
 )
 from pytest_codexsandbox.harness.generators.kept_settings import with_user_settings
-from pytest_codexsandbox.harness.generators.path_mapping import readable, written
+from pytest_codexsandbox.harness.generators.path_mapping import meant, readable, written
 from pytest_codexsandbox.harness.memo import Kept, memoize
-from pytest_codexsandbox.harness.observation_cache import ObservationCache
+from pytest_codexsandbox.harness.worker_resources import WorkerResources
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet, policy_of
 from pytest_codexsandbox.matrix.request_channels import UNTOLD
-from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.generator import (
     Case,
     CaseRun,
@@ -44,7 +43,7 @@ from pytest_codexsandbox.model.generator import (
     expected,
     is_silent,
 )
-from pytest_codexsandbox.model.journal_lines import ClaimLine, Line, StoryLine
+from pytest_codexsandbox.model.journal_lines import ClaimLine, StoryLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.story_log import anonymous, told_files, told_runs, without_paths
 from pytest_codexsandbox.model.world import World
@@ -72,6 +71,7 @@ class CaseRunnerProtocol(Protocol):
 
     def story(self, cell: Cell, case: Case, wish: Intent) -> CaseRun: ...
     def strained(self, kind: str, cell: Cell, case: str, wish: Intent) -> tuple[Finding, ...]: ...
+    def leave(self, spec: EnvironmentSpec) -> None: ...
     def close(self) -> None: ...
 
 
@@ -81,31 +81,41 @@ class ClaimSource(Protocol):
     def text(self, cell: Cell, config: bytes) -> Claim: ...
     def before(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim: ...
     def after(self, cell: Cell, story: CaseRun) -> Claim: ...
+    def leave(self, spec: EnvironmentSpec) -> None: ...
     def close(self) -> None: ...
+
+
+class GeneratorControls(Protocol):
+    """Runs the generators whose answer is known, and reports on the confinement."""
+
+    def outcome(self, cell: Cell) -> CheckOutcome: ...
 
 
 class CaseCache:
     def __init__(
         self,
-        bench: ObservationCache,
+        resources: WorkerResources,
         writers: GeneratorSet,
         *,
-        teller: CaseRunnerProtocol,
-        asking: ClaimSource,
-        known: Callable[[Cell], CheckOutcome],
-        emit: Callable[[Line], None],
+        runner: CaseRunnerProtocol,
+        claims: ClaimSource,
+        controls: GeneratorControls,
         store: FileStore | None = None,
     ) -> None:
-        """`known`: what the confinement and the generators whose answer is known had to say. `store`: keeps what
-        generators wrote beside the configuration; None keeps it in memory."""
-        self._bench, self._writers, self._teller, self._asking = bench, writers, teller, asking
-        self._known, self._emit, self._store = known, emit, store
-        self._enforcement = Enforcement(bench, write=_there, emit=emit)
+        """`store`: keeps what generators wrote beside the configuration; None keeps it in memory."""
+        self._resources, self._writers, self._runner, self._claims = resources, writers, runner, claims
+        self._controls, self._store = controls, store
+        self._enforcement = Enforcement(resources, write=_there)
         self._kept: Kept = {}
 
+    def leave(self, spec: EnvironmentSpec) -> None:
+        """Ends what runs in an environment, before that ends."""
+        self._runner.leave(spec)
+        self._claims.leave(spec)
+
     def close(self) -> None:
-        self._asking.close()
-        self._teller.close()
+        self._claims.close()
+        self._runner.close()
 
     def writer(self, cell: Cell, policy: str) -> WriteConfig:
         """What asks a door of this cell for a policy: the generator's words, told now."""
@@ -168,13 +178,13 @@ class CaseCache:
         self._need(cell)
 
         def strain() -> CheckOutcome:
-            findings = self._teller.strained(kind, cell, case, self._wish(cell))
+            findings = self._runner.strained(kind, cell, case, self._wish(cell))
             return CheckOutcome(findings=findings, by=f"strain-{kind}-{cell.subject.generator}-{case or 'once'}")
 
         return self._once(("strain", kind, cell.id, case), strain)
 
     def standing(self, cell: Cell) -> CheckOutcome:
-        return self._once(("standing", cell.environment.id, cell.subject.label), lambda: self._known(cell))
+        return self._once(("standing", cell.environment.id, cell.subject.label), lambda: self._controls.outcome(cell))
 
     def _need(self, cell: Cell) -> None:
         """Where one whose answer is known was misjudged, or none was asked, nothing that is told here is believed."""
@@ -245,11 +255,11 @@ class CaseCache:
         """Of words that no app-server takes: what it says of the files and of those words that it does take."""
         if not self._able(cell) or chooses_a_profile(story):
             return spelled_out(story)
-        claim = self._asking.after(cell, with_settings_alone(story))
+        claim = self._claims.after(cell, with_settings_alone(story))
         return deciding(claim, story) if claim.loads else spelled_out(story)
 
     def _not_asked(self, cell: Cell, story: CaseRun) -> str:
-        able = self._bench.subject(cell.subject).capabilities
+        able = self._resources.programs.able(cell)
         if not able.app_server:
             return f"by probe: Codex {able.version} has no app-server that could be asked"
         return self._no_end(story) or refused_words(story.runs[-1].argv)
@@ -260,14 +270,14 @@ class CaseCache:
         return f"it did not end by itself ({story.first.ended}): {story.first.error}".rstrip(": ")
 
     def _able(self, cell: Cell) -> bool:
-        return self._bench.subject(cell.subject).capabilities.app_server
+        return self._resources.programs.able(cell).app_server
 
     def _tell(self, cell: Cell, name: str) -> tuple[CaseRun, str]:
         version = self._version(cell)
         if why := self._writers.ruled_out(cell, name, version):
             raise CaseNotApplicable(why)
         case = self._writers.case(cell, name, version)
-        story = _said(self._teller.story(cell, case, case.wish or self._wish(cell)))
+        story = _said(self._runner.story(cell, case, case.wish or self._wish(cell)))
         by = f"story-{cell.subject.generator}-{cell.subject.label}-{name}"
         told = StoryLine(
             id=by,
@@ -280,13 +290,13 @@ class CaseCache:
             confined=story.confined,
             told=self._writers.row(cell, story.wish, version) is not UNTOLD,
         )
-        self._emit(anonymous(told, story.world))
+        self._resources.events.emit(anonymous(told, story.world))
         return self._store.slim(story) if self._store else story, by
 
     def _plain(self, cell: Cell, wish: Intent) -> CaseRun:
         """Where the user has no file."""
         key = ("plain", cell.id, msgspec.json.encode(wish))
-        return self._once(key, lambda: self._teller.story(cell, NO_FILE, wish))
+        return self._once(key, lambda: self._runner.story(cell, NO_FILE, wish))
 
     def _wish(self, cell: Cell) -> Intent:
         """As much as can be asked of this one."""
@@ -303,8 +313,8 @@ class CaseCache:
         return expected(self._writers.declaration(cell), story.wish, story.row)
 
     def _version(self, cell: Cell) -> str:
-        """As the generator is told it: a plan may not know the one of a build."""
-        return cell.subject.as_version or self._bench.subject(cell.subject).capabilities.version
+        """Returns the version that the generator is told: a plan may not know the one of a build."""
+        return self._resources.programs.version(cell)
 
     def _silent(self, cell: Cell, story: CaseRun) -> bool:
         row = self._writers.row(cell, story.wish, self._version(cell))
@@ -314,23 +324,23 @@ class CaseCache:
         story, told_by = self.story(cell, case)
         last = story.runs[-1]
         content = config_of(story, last.files)
-        claim = self._asking.after(cell, story)
+        claim = self._claims.after(cell, story)
         by = f"claim-{told_by.removeprefix('story-')}"
         digest = "" if content is None else hashlib.sha256(content).hexdigest()
         told = msgspec.structs.replace(claim, config={})
         line = ClaimLine(id=by, cell=cell.id, story=told_by, sha256=digest, claim=told, argv=last.argv)
-        self._emit(anonymous(line, story.world))
+        self._resources.events.emit(anonymous(line, story.world))
         return claim, by
 
     def _before(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim:
         """Of the files, whoever is asked about them: what lies there may be a generator's own."""
         there = tuple(sorted(readable(story, story.before)))
         key = ("before", cell.environment.id, cell.subject.label, there, mode)
-        return self._once(key, lambda: self._asking.before(cell, story, mode))
+        return self._once(key, lambda: self._claims.before(cell, story, mode))
 
     def _oracle(self, cell: Cell) -> Oracle:
-        claims = {mode: self._asking.text(cell, f'sandbox_mode = "{mode}"\n'.encode()) for mode in ORACLES}
-        return effective_policy.oracle(claims, self._asking.text(cell, TORN))
+        claims = {mode: self._claims.text(cell, f'sandbox_mode = "{mode}"\n'.encode()) for mode in ORACLES}
+        return effective_policy.oracle(claims, self._claims.text(cell, TORN))
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
         return memoize(self._kept, key, make)
@@ -375,26 +385,3 @@ def _unless_open(findings: tuple[Finding, ...], why: str) -> tuple[Finding, ...]
     if not why or any(not (one.held and one.control_held) for one in findings):
         return findings
     return (Finding(claim="what is kept is in force", saw="", held=False, control="", control_held=False, skipped=why),)
-
-
-def meant(roots: tuple[str, ...] | None, world: Mapping[str, str]) -> tuple[str, ...] | None:
-    """As Codex names them: without `..`, a slash at the end, what is named twice, and the workspace, which is always
-    granted."""
-    if roots is None:
-        return None
-    places = {f"@{name}@": path for name, path in world.items()}
-    filled = [posixpath.normpath(_filled(root, places)) for root in roots]
-    named = [_named(root, places) for root in filled]
-    return tuple(dict.fromkeys(root for root in named if root != "@WORKSPACE@"))
-
-
-def _filled(root: str, places: Mapping[str, str]) -> str:
-    name, sign, rest = root.partition("/")
-    return places.get(name, name) + sign + rest
-
-
-def _named(path: str, places: Mapping[str, str]) -> str:
-    for name, place in sorted(places.items(), key=lambda pair: -len(pair[1])):
-        if path == place or path.startswith(f"{place}/"):
-            return name + path[len(place) :]
-    return path

@@ -11,7 +11,7 @@ from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
 from pytest_codexsandbox.generators.confinement import Confinement
 from pytest_codexsandbox.generators.runner import GeneratorCall
 from pytest_codexsandbox.generators.third_party.install import install, ready
-from pytest_codexsandbox.harness.observation_cache import ObservationCache
+from pytest_codexsandbox.harness.worker_resources import WorkerResources
 from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.matrix.request_channels import UNTOLD
@@ -29,14 +29,14 @@ class CellCaseRunner:
 
     def __init__(
         self,
-        bench: ObservationCache,
+        resources: WorkerResources,
         writers: GeneratorSet,
         *,
         folder: Path,
         confinement: Confinement,
         inside: EnvironmentSpec | None = None,
     ) -> None:
-        self._bench, self._writers, self._inside = bench, writers, inside
+        self._resources, self._writers, self._inside = resources, writers, inside
         self._there: dict[str, Generator] = {}
         self._folder, self._confinement = folder, confinement
         self._shop: CaseRunner | None = None
@@ -62,7 +62,7 @@ class CellCaseRunner:
     def strained(self, kind: str, cell: Cell, case: str, wish: Intent) -> tuple[Finding, ...]:
         from pytest_codexsandbox.generators.stress import STRAINS, StressContext
 
-        environment = self._bench.environment(self._inside) if self._inside is not None else None
+        environment = self._resources.pool.acquire(self._inside) if self._inside is not None else None
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return STRAINS[kind](
             StressContext(
@@ -90,7 +90,7 @@ class CellCaseRunner:
     def _open(self) -> CaseRunner:
         if self._shop is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            environment = self._bench.environment(self._inside) if self._inside is not None else None
+            environment = self._resources.pool.acquire(self._inside) if self._inside is not None else None
             self._shop = CaseRunner(self._folder, self._confinement, environment=environment)
         return self._shop
 
@@ -110,13 +110,13 @@ class CellCaseRunner:
 
     def _codex(self, cell: Cell) -> str:
         """As a generator may call it, where it runs."""
-        subject = self._bench.subject(cell.subject)
+        subject = self._resources.programs.subject(cell.subject)
         if self._inside is None:
             return subject.binary
-        return subject.inside(self._bench.environment(self._inside)).binary
+        return subject.inside(self._resources.pool.acquire(self._inside)).binary
 
     def _version(self, cell: Cell) -> str:
-        return cell.subject.as_version or self._bench.subject(cell.subject).capabilities.version
+        return self._resources.programs.version(cell)
 
     def _had(self, name: str) -> Generator:
         """With the program that was brought for it, where it is one of a registry's. Unavailable says why it is not."""
@@ -124,7 +124,7 @@ class CellCaseRunner:
 
         if name not in self._there:
             known = WRITERS.get(name) or self._writers.generators[name]
-            self._there[name] = installed(known, self._bench.options.cache)
+            self._there[name] = installed(known, self._resources.options.cache)
         return self._there[name]
 
 

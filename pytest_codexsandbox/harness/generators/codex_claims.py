@@ -6,16 +6,15 @@ from contextlib import suppress
 from pytest_codexsandbox.doors.claims import Claimant
 from pytest_codexsandbox.errors import EnvironmentLost, HarnessError
 from pytest_codexsandbox.harness.generators.path_mapping import written
-from pytest_codexsandbox.harness.observation_cache import ObservationCache
+from pytest_codexsandbox.harness.worker_resources import WorkerResources
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Claim, GeneratorRun, Mode
 
 
 class CodexClaimSource:
-    def __init__(self, bench: ObservationCache) -> None:
-        self._bench = bench
+    def __init__(self, resources: WorkerResources) -> None:
+        self._resources = resources
         self._claimants: dict[tuple[str, str], Claimant] = {}
-        bench.before_end(self._leave)
 
     def text(self, cell: Cell, config: bytes) -> Claim:
         """Of a file of ours."""
@@ -50,18 +49,20 @@ class CodexClaimSource:
         key = (cell.environment.id, cell.subject.label)
         try:
             if key not in self._claimants:
-                environment = self._bench.environment(cell.environment)
-                subject = self._bench.subject(cell.subject).inside(environment)
-                self._claimants[key] = Claimant(environment, subject, timeout_scale=self._bench.options.timeout_scale)
-            self._bench.environment(cell.environment)  # nothing else of ours runs there now
+                environment, subject = self._resources.enter(cell)
+                self._claimants[key] = Claimant(
+                    environment, subject, timeout_scale=self._resources.options.timeout_scale
+                )
+            self._resources.pool.acquire(cell.environment)  # no background call runs there now
             claim = ask(self._claimants[key])
-            self._bench.check_binary_unchanged(cell)
+            self._resources.check(cell)
             return claim
         except EnvironmentLost as fault:
-            self._leave(cell.environment)
-            raise self._bench.mark_lost(cell.environment, fault.why or fault.what) from None
+            self.leave(cell.environment)
+            raise self._resources.pool.lose(cell.environment, fault.why or fault.what) from None
 
-    def _leave(self, spec: EnvironmentSpec) -> None:
+    def leave(self, spec: EnvironmentSpec) -> None:
+        """Ends what runs in an environment, before that ends."""
         for key in [key for key in self._claimants if key[0] == spec.id]:
             self._end(key)
 

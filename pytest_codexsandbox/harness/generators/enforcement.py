@@ -11,15 +11,15 @@ from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.generators.policy_acts import ACTS, CLAIMS, PROMISE, grants_everything, permitted
 from pytest_codexsandbox.harness.baseline_checks import control_words, control_worked
 from pytest_codexsandbox.harness.batteries import SHARED, acts_of, call_of
-from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.harness.trial import RealTrial
+from pytest_codexsandbox.harness.worker_resources import WorkerResources
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.bwrap_used import used
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator import CaseRun, ExpectedPolicy, Finding, GeneratedConfig, GeneratorRun
 from pytest_codexsandbox.model.generator_spec import FOLDERS
 from pytest_codexsandbox.model.generator_suite import AS_ASKED, GENERATED
-from pytest_codexsandbox.model.journal_lines import CallLine, Line
+from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES
@@ -46,17 +46,18 @@ class Enforcement:
     """Through the door at which a configuration file counts; words that no setting stands for go through `codex exec`,
     which takes them as they are."""
 
-    def __init__(self, bench: ObservationCache, *, write: WriteThere, emit: Callable[[Line], None]) -> None:
-        self._bench, self._write, self._emit = bench, write, emit
+    def __init__(self, resources: WorkerResources, *, write: WriteThere) -> None:
+        self._resources, self._write = resources, write
         self._controls: dict[str, Observation] = {}
 
     def of(self, cell: Cell, story: CaseRun, expect: ExpectedPolicy) -> Enforced:
-        bench = self._bench
         door = self._door(story.runs[-1]).configured(lambda world, policy: self._write(cell, story, world))
         control = self._control(cell)
         sandboxed = expect.sandbox != FULL_ACCESS
         seen = self._observed(cell, door, AS_ASKED, sandboxed=sandboxed)
-        started = assess(seen, control, sandboxed=sandboxed, facts=flatten(bench.facts(cell.environment)))
+        started = assess(
+            seen, control, sandboxed=sandboxed, facts=flatten(self._resources.pool.facts(cell.environment))
+        )
         if sandboxed and grants_everything(expect):
             started = by_marks_alone(started, seen)
         start = _on(started, seen, control, sandboxed=sandboxed)
@@ -66,42 +67,41 @@ class Enforcement:
 
     def _door(self, run: GeneratorRun) -> Door:
         """Returns the door at which the words of this run can be asked."""
-        door = self._bench.door(default_door("files"))
-        return self._bench.door(default_door("options")) if door.refuses(run.argv) else door
+        door = self._resources.door(default_door("files"))
+        return self._resources.door(default_door("options")) if door.refuses(run.argv) else door
 
     def _control(self, cell: Cell) -> Observation:
         """The same acts with nothing around them: once for an environment."""
         spec = cell.environment.id
         if spec not in self._controls:
-            self._controls[spec] = self._observed(cell, self._bench.control_door, "", sandboxed=False)
+            self._controls[spec] = self._observed(cell, self._resources.control_door, "", sandboxed=False)
         return self._controls[spec]
 
     def _observed(self, cell: Cell, door: Door, policy: str, *, sandboxed: bool) -> Observation:
-        bench = self._bench
-        environment = bench.environment(cell.environment)
-        subject = bench.subject(cell.subject).inside(environment)
+        resources, events = self._resources, self._resources.events
+        environment, subject = resources.enter(cell)
         acts = acts_of((PROMISE,), SHARED)
-        call = call_of(None, acts=LONGEST, scale=bench.options.timeout_scale)
+        call = call_of(None, acts=LONGEST, scale=resources.options.timeout_scale)
         asked = GENERATED if policy else POLICIES[FULL_ACCESS]
         seen = door.observe(environment, subject, asked, acts, call)[0]
-        bench.check_binary_unchanged(cell, (seen,))
-        self._emit(
+        resources.check(cell, (seen,))
+        events.emit(
             CallLine(
                 id=seen.id,
-                environment=bench.environment_id(cell.environment),
-                subject=bench.subject_id(cell.subject),
+                environment=events.id_of(cell.environment.id),
+                subject=cell.subject.label,
                 cell=cell.id,
                 observation=seen,
                 timeout=call.timeout,
                 control=not policy,
                 full_access=bool(policy) and not sandboxed,
-                bwrap_used=used(seen.readings, bench.facts(cell.environment)) if sandboxed else None,
+                bwrap_used=used(seen.readings, resources.pool.facts(cell.environment)) if sandboxed else None,
             )
         )
         if policy:
-            bench.seconds_in_codex += seen.seconds
+            events.seconds_in_codex += seen.seconds
         if seen.ended == "lost":
-            raise bench.mark_lost(cell.environment, seen.error)
+            raise resources.pool.lose(cell.environment, seen.error)
         if seen.lacked:
             raise HarnessError(
                 "this machine lacks the resources for the call", where=cell.environment.id, why=seen.lacked

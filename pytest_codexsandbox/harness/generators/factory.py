@@ -1,7 +1,6 @@
-"""Opens the workshop of generators: none of them runs before it is proved that they are confined."""
+"""Case cache factory: no generator runs before it is proved that they are confined."""
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,52 +11,66 @@ from pytest_codexsandbox.harness.generators import control_generators
 from pytest_codexsandbox.harness.generators.case_cache import CaseCache, CheckOutcome
 from pytest_codexsandbox.harness.generators.case_runner import CellCaseRunner
 from pytest_codexsandbox.harness.generators.codex_claims import CodexClaimSource
-from pytest_codexsandbox.harness.observation_cache import ObservationCache
+from pytest_codexsandbox.harness.worker_resources import WorkerResources
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.generator import Finding
-from pytest_codexsandbox.model.journal_lines import Line
 from pytest_codexsandbox.protocols import Environment
 
 _OWN: Final = {"mnt": "mounts", "pid": "processes", "net": "network interfaces"}
 _ASK: Final = f"import os; print(*(os.readlink('/proc/self/ns/' + name) for name in {tuple(_OWN)}))"
 
 
-def open_workshop(
-    bench: ObservationCache,
+def open_case_cache(
+    resources: WorkerResources,
     writers: GeneratorSet,
     *,
     folder: Path,
     unconfined: bool,
-    emit: Callable[[Line], None],
     inside: EnvironmentSpec | None = None,
 ) -> CaseCache:
-    """CannotConfine where nothing confines and nobody has said that it need not. `inside`: where generators run."""
+    """Raises CannotConfine where nothing confines, unless the user allowed that. `inside`: where generators run."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     confinement, proof = confined(folder, unconfined=unconfined or inside is not None)
-    teller = CellCaseRunner(bench, writers, folder=folder, confinement=confinement, inside=inside)
-    bench.before_end(teller.leave)
-
-    @cache
-    def known() -> tuple[Finding, ...]:
-        """Once for each worker: neither the walls nor these generators depend on a cell."""
-        apart = () if inside is None else _apart(bench.environment(inside))
-        return (*_walls(proof), *apart, *control_generators.findings(teller.tell))
-
-    def told(cell: Cell) -> CheckOutcome:
-        free = inside is None and not confinement.by
-        return CheckOutcome(findings=known(), by=f"known-generators-{cell.subject.label}", unconfined=free)
-
+    runner = CellCaseRunner(resources, writers, folder=folder, confinement=confinement, inside=inside)
     return CaseCache(
-        bench,
+        resources,
         writers,
-        teller=teller,
-        asking=CodexClaimSource(bench),
-        known=told,
-        emit=emit,
+        runner=runner,
+        claims=CodexClaimSource(resources),
+        controls=KnownGenerators(
+            resources, runner, proof, inside=inside, unconfined=inside is None and not confinement.by
+        ),
         store=FileStore(folder / "contents"),
     )
+
+
+class KnownGenerators:
+    """Runs the generators whose answer is known, once for each worker: neither the walls nor these generators depend on
+    a cell."""
+
+    def __init__(
+        self,
+        resources: WorkerResources,
+        runner: CellCaseRunner,
+        proof: ConfinementProof,
+        *,
+        inside: EnvironmentSpec | None,
+        unconfined: bool,
+    ) -> None:
+        self._resources, self._runner, self._proof = resources, runner, proof
+        self._inside, self._unconfined = inside, unconfined
+        self._findings: tuple[Finding, ...] = ()
+
+    def outcome(self, cell: Cell) -> CheckOutcome:
+        self._findings = self._findings or self._found()
+        by = f"known-generators-{cell.subject.label}"
+        return CheckOutcome(findings=self._findings, by=by, unconfined=self._unconfined)
+
+    def _found(self) -> tuple[Finding, ...]:
+        apart = () if self._inside is None else _apart(self._resources.pool.acquire(self._inside))
+        return (*_walls(self._proof), *apart, *control_generators.findings(self._runner.tell))
 
 
 def _walls(proof: ConfinementProof) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ The private folders' names occur nowhere else, so that they can be told in whate
 argument, a variable.
 """
 
+import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -55,3 +56,26 @@ def placed_text(text: str, pairs: list[tuple[str, str]]) -> str:
     for mine, theirs in pairs:
         text = text.replace(mine, theirs)
     return text
+
+
+def meant(roots: tuple[str, ...] | None, world: Mapping[str, str]) -> tuple[str, ...] | None:
+    """As Codex names them: without `..`, a slash at the end, what is named twice, and the workspace, which is always
+    granted."""
+    if roots is None:
+        return None
+    places = {f"@{name}@": path for name, path in world.items()}
+    filled = [posixpath.normpath(_filled(root, places)) for root in roots]
+    named = [_named(root, places) for root in filled]
+    return tuple(dict.fromkeys(root for root in named if root != "@WORKSPACE@"))
+
+
+def _filled(root: str, places: Mapping[str, str]) -> str:
+    name, sign, rest = root.partition("/")
+    return places.get(name, name) + sign + rest
+
+
+def _named(path: str, places: Mapping[str, str]) -> str:
+    for name, place in sorted(places.items(), key=lambda pair: -len(pair[1])):
+        if path == place or path.startswith(f"{place}/"):
+            return name + path[len(place) :]
+    return path

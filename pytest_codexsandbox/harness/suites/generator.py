@@ -11,7 +11,7 @@ from pytest_codexsandbox.harness.suites.plan_scope import PlanScope
 from pytest_codexsandbox.harness.suites.run_resources import RunResources
 from pytest_codexsandbox.harness.trial_runner import has, lost_capability
 from pytest_codexsandbox.matrix import generator_cells
-from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.generator_suite import AS_ASKED, DOOR, TRAITS
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
@@ -59,17 +59,16 @@ class GeneratorRunner(SuiteRunner["RealGeneratorTrial"]):
         self._run = run
 
     @cached_property
-    def _workshop(self) -> "CaseCache":
+    def _cases(self) -> "CaseCache":
         """No generator runs before it is proved that they are confined, or the user has said that they need not be."""
-        from pytest_codexsandbox.harness.generators.factory import open_workshop  # dear, and only for generators
+        from pytest_codexsandbox.harness.generators.factory import open_case_cache  # expensive to import
 
         run = self._run
-        return open_workshop(
-            run.bench,
+        return open_case_cache(
+            run.resources,
             run.scope.writers,
             folder=run.folder / "generators",
             unconfined=run.generator_unconfined,
-            emit=run.emit,
             inside=run.generators_in,
         )
 
@@ -79,14 +78,14 @@ class GeneratorRunner(SuiteRunner["RealGeneratorTrial"]):
 
         cell, promise = self._run.cell(key), self._run.promise(key)
         asked = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
-        able = self._run.bench.subject(cell.subject).capabilities if asked else None
+        able = self._run.resources.programs.able(cell) if asked else None
         missing = next((word for word in asked if able is not None and not has(able, word)), "")
         if lost := lost_capability(cell.subject, missing):
             raise LostCapability(lost)
-        return RealGeneratorTrial(key, promise, cell=cell, workshop=self._workshop)
+        return RealGeneratorTrial(key, promise, cell=cell, workshop=self._cases)
 
     def config_writer(self, cell: Cell, policy: str) -> WriteConfig:
-        return self._workshop.writer(cell, policy)
+        return self._cases.writer(cell, policy)
 
     def repro(self, trial: "RealGeneratorTrial", record: Record) -> str:
         """A script that shows a case again, in private folders and confined as here. What needs other writers, strace
@@ -107,6 +106,10 @@ class GeneratorRunner(SuiteRunner["RealGeneratorTrial"]):
             words += ["--", spec]
         return f"#!/bin/sh\n# {trial.key}\ncd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(words)}\n"
 
+    def leave(self, spec: EnvironmentSpec) -> None:
+        if "_cases" in self.__dict__:
+            self._cases.leave(spec)
+
     def close(self) -> None:
-        if "_workshop" in self.__dict__:
-            self.__dict__.pop("_workshop").close()
+        if "_cases" in self.__dict__:
+            self.__dict__.pop("_cases").close()

@@ -27,53 +27,58 @@ class RunResources:
 
     def __init__(
         self,
-        bench: ObservationCache,
+        cache: ObservationCache,
         *,
         request: RunRequest,
         scope: PlanScope,
         pairs: Pairs,
-        folder: Path,
-        emit: Callable[[Line], None],
         invocation: Sequence[str] = (),
         generator_unconfined: bool = False,
         generators_in: EnvironmentSpec | None = None,
     ) -> None:
-        self.bench, self.request, self.scope, self.pairs = bench, request, scope, pairs
-        self.folder, self.emit, self.invocation = folder, emit, tuple(invocation)
+        self.cache, self.resources = cache, cache.resources
+        self.request, self.scope, self.pairs, self.invocation = request, scope, pairs, tuple(invocation)
         self.generator_unconfined, self.generators_in = generator_unconfined, generators_in
         self._calls = 0
 
     @property
     def plan(self) -> Plan:
-        return self.bench.plan
+        return self.cache.plan
+
+    @property
+    def folder(self) -> Path:
+        return self.resources.options.folder
 
     @property
     def timeout_scale(self) -> float:
-        return self.bench.options.timeout_scale
+        return self.resources.options.timeout_scale
 
     def cell(self, key: Key) -> Cell:
-        return self.bench.cells[key.cell]
+        return self.cache.cells[key.cell]
 
     def promise(self, key: Key) -> Promise:
-        return self.bench.promises[key.promise]
+        return self.cache.promises[key.promise]
 
     def environment(self, cell: Cell) -> Environment:
-        return self.bench.environment(cell.environment)
+        return self.resources.pool.acquire(cell.environment)
 
     def facts(self, cell: Cell) -> Mapping[str, Any]:
-        return self.bench.facts(cell.environment)
+        return self.resources.pool.facts(cell.environment)
 
     def subject(self, cell: Cell) -> Subject:
-        return self.bench.subject(cell.subject).inside(self.environment(cell))
+        return self.resources.enter(cell)[1]
 
     def door(self, name: str) -> Door:
-        return self.bench.door(name)
+        return self.resources.door(name)
 
     def environment_id(self, cell: Cell) -> str:
-        return self.bench.environment_id(cell.environment)
+        return self.resources.events.id_of(cell.environment.id)
 
     def subject_id(self, cell: Cell) -> str:
-        return self.bench.subject_id(cell.subject)
+        return cell.subject.label
+
+    def emit(self, line: Line) -> None:
+        self.resources.events.emit(line)
 
     def call(self, key: Key, command: Command, *, control: bool = False) -> Observation:
         cell = self.cell(key)
@@ -81,7 +86,7 @@ class RunResources:
         if done.ended == "lost":
             raise self.mark_lost(cell, done.error)
         self._calls += 1
-        name = f"{self.bench.options.worker or 'main'}-{key.promise}-{self._calls}"
+        name = f"{self.resources.events.worker or 'main'}-{key.promise}-{self._calls}"
         seen = observation_of(name, key, command, done)
         line = CallLine(
             id=seen.id,
@@ -99,10 +104,10 @@ class RunResources:
         return seen
 
     def spend(self, seconds: float) -> None:
-        self.bench.seconds_in_codex += seconds
+        self.resources.events.seconds_in_codex += seconds
 
     def mark_lost(self, cell: Cell, why: str) -> EnvironmentLost:
-        return self.bench.mark_lost(cell.environment, why)
+        return self.resources.pool.lose(cell.environment, why)
 
 
 def observation_of(name: str, key: Key, command: Command, done: CommandResult) -> Observation:

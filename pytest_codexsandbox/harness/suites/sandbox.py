@@ -6,7 +6,6 @@ from typing import cast
 
 from pytest_codexsandbox.doors.repro.script import repro_script
 from pytest_codexsandbox.errors import CodexSandboxError, LostCapability, NotApplicable
-from pytest_codexsandbox.harness.batteries import act_id
 from pytest_codexsandbox.harness.canaries import Canaries
 from pytest_codexsandbox.harness.suites.plan_scope import PlanScope
 from pytest_codexsandbox.harness.suites.run_resources import RunResources
@@ -57,35 +56,35 @@ class SandboxSuite(Suite[RealTrial]):
 
 class SandboxRunner(SuiteRunner[RealTrial]):
     def __init__(self, run: RunResources) -> None:
-        self._run, self._bench = run, run.bench
-        own = (pair for pair in run.pairs if pair[0].suite == SANDBOX and pair[0].id in run.bench.promises)
-        self._canaries = Canaries(run.bench, tuple(own))
+        self._cache = run.cache
+        own = (pair for pair in run.pairs if pair[0].suite == SANDBOX and pair[0].id in run.cache.promises)
+        self._canaries = Canaries(run.cache, tuple(own))
 
     def open_trial(self, key: Key) -> RealTrial:
         """The trial of the key, with all its calls performed."""
-        promise = self._run.promise(key)
-        if reason := not_applicable_reason(promise, self._bench, key):
-            missing = missing_capability(promise, self._bench, key)
-            lost = lost_capability(self._run.cell(key).subject, missing)
+        promise = self._cache.promises[key.promise]
+        if reason := not_applicable_reason(promise, self._cache, key):
+            missing = missing_capability(promise, self._cache, key)
+            lost = lost_capability(self._cache.cells[key.cell].subject, missing)
             raise LostCapability(lost) if lost else NotApplicable(reason)
-        trial = make_trial(self._bench, key, canaries=self._canaries)
-        if missing := not_applicable_in_environment(promise, self._bench, key):
+        trial = make_trial(self._cache, key, canaries=self._canaries)
+        if missing := not_applicable_in_environment(promise, self._cache, key):
             raise NotApplicable(missing)
         return trial
 
     def prefetch(self, key: Key) -> bool:
-        return prefetch(self._bench, key)
+        return prefetch(self._cache, key)
 
     def repro(self, trial: RealTrial, record: Record) -> str:
         """A script for the first row that did not hold."""
         bad = next((row for row in record.evidence if not row.held), None)
         seen = next((seen for seen in trial.seen if bad is None or seen.id == bad.call), trial.seen[0])
         promise = trial.promise
-        acts = {act_id(promise, name): act for name, act in promise.acts.items()}
+        acts = {promise.act_id(name): act for name, act in promise.acts.items()}
         chosen = {bad.act: acts[bad.act]} if bad and bad.act in acts else acts
         stdin = trial.stdin.get(seen.id, promise.call.stdin if promise.call else b"")
         try:
-            entrance = self._bench.entrance(self._run.cell(record.key).environment)
+            entrance = self._cache.pool.get(self._cache.cells[record.key.cell].environment).entrance
             return repro_script(seen, acts=chosen, stdin=stdin, entrance=entrance, about=str(record.key))
         except CodexSandboxError:
             return ""

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import EnvironmentLost, HarnessError, Unavailable
-from pytest_codexsandbox.harness import environment_pool, observation_cache
+from pytest_codexsandbox.harness import environment_pool, worker_resources
 from pytest_codexsandbox.harness.batteries import SHARED
-from pytest_codexsandbox.harness.observation_cache import ObservationCache, ObservationCacheOptions
+from pytest_codexsandbox.harness.codex_resolver import OneSubject
+from pytest_codexsandbox.harness.event_sink import JournalEvents
+from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.harness.trial_runner import prefetch
+from pytest_codexsandbox.harness.worker_resources import WorkerOptions, WorkerResources
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import Command
@@ -110,7 +113,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ObservationCache, Wa
     backend = Memory()
     door = WaitingDoor(backend.ended)
     monkeypatch.setattr(environment_pool, "load_plugin", lambda group, name: lambda: backend)
-    monkeypatch.setattr(observation_cache, "load_plugin", lambda group, name: lambda: door)
+    monkeypatch.setattr(worker_resources, "load_plugin", lambda group, name: lambda: door)
     keys = tuple(
         Key(cell=CELL.id, door="sandbox", policy=policy, promise=one.id, case="")
         for policy in (READ, WRITE)
@@ -118,13 +121,15 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ObservationCache, Wa
     )
     plan = Plan(preset="test", cells=(CELL,), promises=PROMISES, keys=keys)
     lines: list[Line] = []
-    options = ObservationCacheOptions(folder=Path("/f"), cache=Path("/c"))
-    bench = ObservationCache(plan, options, emit=lines.append, resolve=lambda spec, *, cache: FakeSubject())
+    options, events = WorkerOptions(folder=Path("/f"), cache=Path("/c")), JournalEvents()
+    events.lines = lines
+    resources = WorkerResources(plan.cells, options, resolver=OneSubject(FakeSubject()), events=events)
+    cache = ObservationCache(plan, resources)
     try:
-        yield bench, door, lines
+        yield cache, door, lines
     finally:
         door.go.set()
-        bench.close()
+        cache.close()
 
 
 def calls(lines: Sequence[Line]) -> list[str]:
@@ -134,117 +139,117 @@ def calls(lines: Sequence[Line]) -> list[str]:
 def test_what_was_foreseen_is_performed_once_and_told_when_it_is_asked_for(
     made: tuple[ObservationCache, WaitingDoor, list[Line]],
 ) -> None:
-    bench, door, lines = made
-    bench.observations(CELL, "sandbox", READ, SHARED)
-    assert bench.prefetch_call(CELL, "sandbox", READ, SHARED) == "there"
-    assert bench.prefetch_call(CELL, "sandbox", WRITE, SHARED) == "begun"
-    assert bench.prefetch_call(CELL, "sandbox", WRITE, SHARED) == "later"  # one at a time, and this one is on its way
+    cache, door, lines = made
+    cache.observations(CELL, "sandbox", READ, SHARED)
+    assert cache.prefetch_call(CELL, "sandbox", READ, SHARED) == "there"
+    assert cache.prefetch_call(CELL, "sandbox", WRITE, SHARED) == "begun"
+    assert cache.prefetch_call(CELL, "sandbox", WRITE, SHARED) == "later"  # one at a time, and this one is on its way
     assert calls(lines) == [READ]
-    assert bench.observations(CELL, "sandbox", WRITE, SHARED) == bench.observations(CELL, "sandbox", WRITE, SHARED)
+    assert cache.observations(CELL, "sandbox", WRITE, SHARED) == cache.observations(CELL, "sandbox", WRITE, SHARED)
     assert calls(lines) == [READ, WRITE]
     assert door.performed == [(READ, True), (WRITE, False)]
 
 
 def test_nothing_is_made_for_what_is_only_foreseen(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
     """No environment is opened and no Codex fetched: their faults belong to who asks for them."""
-    bench, _, _ = made
-    assert bench.prefetch_call(CELL, "sandbox", READ, SHARED) == "later"
-    bench.environment(CELL.environment)  # with all Codexes that will be called there
-    assert bench.prefetch_call(CELL, "sandbox", READ, "a.alone") == "later"  # its battery was not seen
-    assert bench.prefetch_call(CELL, "sandbox", READ, SHARED) == "begun"
+    cache, _, _ = made
+    assert cache.prefetch_call(CELL, "sandbox", READ, SHARED) == "later"
+    cache.pool.acquire(CELL.environment)  # with all Codexes that will be called there
+    assert cache.prefetch_call(CELL, "sandbox", READ, "a.alone") == "later"  # its battery was not seen
+    assert cache.prefetch_call(CELL, "sandbox", READ, SHARED) == "begun"
 
 
 def test_keys_that_need_no_call_are_passed_over(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
-    bench, door, _ = made
-    bench.observations(CELL, "sandbox", READ, SHARED)
-    keys = {(key.policy, key.promise): key for key in bench.plan.keys}
-    assert prefetch(bench, keys[READ, "a.shared"])
-    assert not prefetch(bench, keys[READ, "a.alone"])
+    cache, door, _ = made
+    cache.observations(CELL, "sandbox", READ, SHARED)
+    keys = {(key.policy, key.promise): key for key in cache.plan.keys}
+    assert prefetch(cache, keys[READ, "a.shared"])
+    assert not prefetch(cache, keys[READ, "a.alone"])
     assert [policy for policy, _ in door.performed] == [READ, READ]
 
 
 def test_two_calls_are_never_in_an_environment_at_once(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
-    bench, door, lines = made
-    bench.observations(CELL, "sandbox", READ, SHARED)
+    cache, door, lines = made
+    cache.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
-    bench.prefetch_call(CELL, "sandbox", WRITE, SHARED)
+    cache.prefetch_call(CELL, "sandbox", WRITE, SHARED)
     threading.Timer(0.1, door.go.set).start()
-    bench.control(CELL, SHARED)
-    bench.observations(CELL, "sandbox", WRITE, SHARED)
+    cache.control(CELL, SHARED)
+    cache.observations(CELL, "sandbox", WRITE, SHARED)
     assert door.most == 1 and len(door.performed) == 3
     assert calls(lines)[-1] == WRITE
 
 
 def test_facts_are_told_while_a_call_is_on_its_way(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
-    bench, door, _ = made
-    bench.observations(CELL, "sandbox", READ, SHARED)
+    cache, door, _ = made
+    cache.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
-    bench.prefetch_call(CELL, "sandbox", WRITE, SHARED)
-    assert bench.facts(CELL.environment) == {} and bench.entrance(CELL.environment) is None
+    cache.prefetch_call(CELL, "sandbox", WRITE, SHARED)
+    assert cache.pool.facts(CELL.environment) == {} and cache.pool.get(CELL.environment).entrance is None
     assert door.inside == 1
 
 
 def test_its_fault_is_raised_where_it_is_asked_for(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
-    bench, door, lines = made
-    bench.observations(CELL, "sandbox", READ, SHARED)
+    cache, door, lines = made
+    cache.observations(CELL, "sandbox", READ, SHARED)
     door.fault = HarnessError("the disk is full")
-    bench.prefetch_call(CELL, "sandbox", WRITE, SHARED)
+    cache.prefetch_call(CELL, "sandbox", WRITE, SHARED)
     for _ in range(2):
         with pytest.raises(HarnessError, match="the disk is full"):
-            bench.observations(CELL, "sandbox", WRITE, SHARED)
+            cache.observations(CELL, "sandbox", WRITE, SHARED)
     assert len(door.performed) == 2 and calls(lines) == [READ]
 
 
 def test_an_environment_that_was_lost_meanwhile_is_started_anew(
     made: tuple[ObservationCache, WaitingDoor, list[Line]],
 ) -> None:
-    bench, door, lines = made
-    bench.observations(CELL, "sandbox", READ, SHARED)
-    first = bench.environment(CELL.environment)
+    cache, door, lines = made
+    cache.observations(CELL, "sandbox", READ, SHARED)
+    first = cache.pool.acquire(CELL.environment)
     door.ends = "lost"
-    bench.prefetch_call(CELL, "sandbox", WRITE, SHARED)
-    assert bench.environment(CELL.environment) is first  # nobody has asked for that call yet
+    cache.prefetch_call(CELL, "sandbox", WRITE, SHARED)
+    assert cache.pool.acquire(CELL.environment) is first  # nobody has asked for that call yet
     with pytest.raises(EnvironmentLost, match="lost while this ran"):  # whatever it showed until then
-        bench.observations(CELL, "sandbox", WRITE, SHARED)
-    assert bench.environment(CELL.environment) is not first and calls(lines) == [READ, WRITE]
+        cache.observations(CELL, "sandbox", WRITE, SHARED)
+    assert cache.pool.acquire(CELL.environment) is not first and calls(lines) == [READ, WRITE]
 
 
 def test_an_environment_that_died_between_two_calls_breaks_one_of_them(
     made: tuple[ObservationCache, WaitingDoor, list[Line]],
 ) -> None:
-    bench, door, lines = made
-    bench.observations(CELL, "sandbox", READ, SHARED)
-    first = bench.environment(CELL.environment)
+    cache, door, lines = made
+    cache.observations(CELL, "sandbox", READ, SHARED)
+    first = cache.pool.acquire(CELL.environment)
     door.fault = EnvironmentLost("the agent has ended")
     for _ in range(2):
         with pytest.raises(EnvironmentLost):
-            bench.observations(CELL, "sandbox", WRITE, SHARED)
+            cache.observations(CELL, "sandbox", WRITE, SHARED)
     door.fault = None
-    assert bench.observations(CELL, "sandbox", READ, "a.alone")
-    assert bench.environment(CELL.environment) is not first and calls(lines) == [READ, READ]
+    assert cache.observations(CELL, "sandbox", READ, "a.alone")
+    assert cache.pool.acquire(CELL.environment) is not first and calls(lines) == [READ, READ]
 
 
 @pytest.mark.parametrize(
-    "end", [ObservationCache.close, lambda bench: bench.end_environment(CELL.environment)], ids=["close", "done"]
+    "end", [ObservationCache.close, lambda cache: cache.end_environment(CELL.environment)], ids=["close", "done"]
 )
 def test_the_end_does_not_wait_for_a_call_that_nobody_asked_for(
     made: tuple[ObservationCache, WaitingDoor, list[Line]], end: Callable[[ObservationCache], None]
 ) -> None:
-    bench, door, lines = made
-    bench.observations(CELL, "sandbox", READ, SHARED)
+    cache, door, lines = made
+    cache.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
-    bench.prefetch_call(CELL, "sandbox", WRITE, SHARED)
-    end(bench)
+    cache.prefetch_call(CELL, "sandbox", WRITE, SHARED)
+    end(cache)
     assert not door.go.is_set() and door.inside == 0
     assert calls(lines) == [READ]
 
 
 def test_the_end_of_another_environment_leaves_it_alone(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
-    bench, door, _ = made
-    bench.observations(CELL, "sandbox", READ, SHARED)
+    cache, door, _ = made
+    cache.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
-    bench.prefetch_call(CELL, "sandbox", WRITE, SHARED)
-    bench.end_environment(OTHER)
+    cache.prefetch_call(CELL, "sandbox", WRITE, SHARED)
+    cache.end_environment(OTHER)
     assert door.inside == 1
 
 
@@ -252,42 +257,46 @@ def test_an_environment_that_dies_under_a_call_is_started_anew_for_the_next(
     made: tuple[ObservationCache, WaitingDoor, list[Line]],
 ) -> None:
     """What the call left was not seen any more, so it has no observation; the others have an environment."""
-    bench, door, _ = made
-    first = bench.environment(CELL.environment)
-    door.fault = EnvironmentLost("the agent has ended", why="the engine was asked to stop the container")
+    cache, door, _ = made
+    first = cache.pool.acquire(CELL.environment)
+    door.fault = EnvironmentLost("the agent has ended", why="the engine was told to end the container")
     with pytest.raises(EnvironmentLost):
-        bench.observations(CELL, "sandbox", READ, SHARED)
+        cache.observations(CELL, "sandbox", READ, SHARED)
     door.fault = None
-    assert bench.observations(CELL, "sandbox", WRITE, SHARED)
-    assert bench.environment(CELL.environment) is not first
+    assert cache.observations(CELL, "sandbox", WRITE, SHARED)
+    assert cache.pool.acquire(CELL.environment) is not first
 
 
 def test_a_new_environment_has_its_own_controls(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
-    bench, door, _ = made
-    before = bench.control(CELL, SHARED)
-    assert bench.control(CELL, SHARED) is before
+    cache, door, _ = made
+    before = cache.control(CELL, SHARED)
+    assert cache.control(CELL, SHARED) is before
     door.ends = "lost"
     with pytest.raises(EnvironmentLost):
-        bench.observations(CELL, "sandbox", READ, SHARED)
+        cache.observations(CELL, "sandbox", READ, SHARED)
     door.ends = "exit"
-    assert bench.control(CELL, SHARED) is not before
+    assert cache.control(CELL, SHARED) is not before
 
 
 def test_a_codex_that_cannot_be_had_is_no_fault_of_the_test_before_it(
-    made: tuple[ObservationCache, WaitingDoor, list[Line]],
+    made: tuple[ObservationCache, WaitingDoor, list[Line]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench, _, _ = made
-    bench.environment(CELL.environment)
-    bench._kept["subject", CELL.subject.label] = Unavailable("this release cannot be had")
-    assert all(prefetch(bench, key) for key in bench.plan.keys)  # none of them needs a call
+    cache, _, _ = made
+
+    def unavailable(_: OneSubject, spec: SubjectSpec) -> Any:
+        raise Unavailable("this release cannot be had", where=spec.label)
+
+    monkeypatch.setattr(OneSubject, "resolve", unavailable)
+    cache.pool.acquire(CELL.environment)
+    assert all(prefetch(cache, key) for key in cache.plan.keys)  # none of them needs a call
 
 
 def test_a_battery_that_failed_is_no_fault_of_the_test_before_it(
     made: tuple[ObservationCache, WaitingDoor, list[Line]],
 ) -> None:
-    bench, door, _ = made
-    bench.environment(CELL.environment)
+    cache, door, _ = made
+    cache.pool.acquire(CELL.environment)
     door.fault = HarnessError("the disk is full")
     with pytest.raises(HarnessError):
-        bench.observations(CELL, "sandbox", READ, SHARED)
-    assert all(prefetch(bench, key) for key in bench.plan.keys if key.policy == READ)
+        cache.observations(CELL, "sandbox", READ, SHARED)
+    assert all(prefetch(cache, key) for key in cache.plan.keys if key.policy == READ)

@@ -24,20 +24,20 @@ Attempt = tuple[Verdict, bool]
 
 
 class World:
-    """A bench whose environment ends as the test says, and rehearsals whose verdicts are given."""
+    """A cache whose environment ends as the test says, and rehearsals whose verdicts are given."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, **attempts: list[Attempt]) -> None:
         self.count, self.asked = 0, list[str]()
         self._attempts = {name.replace("_", "-"): iter(found) for name, found in attempts.items()}
         patch.setattr(canaries, "run_promises", self._rehearse)
         start, other = promise("start.is-on"), promise("filesystem.x")
-        bench = SimpleNamespace(
-            options=SimpleNamespace(folder=folder),
-            ends=lambda spec: self.count,
+        cache = SimpleNamespace(
+            resources=SimpleNamespace(options=SimpleNamespace(folder=folder)),
+            pool=SimpleNamespace(generation=lambda spec: self.count),
             planned=lambda policy, group: (start, other),
             observations=self._seen,
         )
-        self.canaries = Canaries(cast("ObservationCache", bench), ((start, print), (other, print)))
+        self.canaries = Canaries(cast("ObservationCache", cache), ((start, print), (other, print)))
 
     def _seen(self, *_: Any) -> tuple[Observation, ...]:
         return (cast("Observation", SimpleNamespace(nonce="n", id="call")),)

@@ -9,8 +9,24 @@ import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, ConfigMismatch, EnvironmentLost, HarnessError, Unavailable
 from pytest_codexsandbox.harness import environment_pool
+from pytest_codexsandbox.harness.event_sink import EventSink
 from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.journal_lines import EnvironmentLine, Line
 from tests.fakes.scripted import ScriptedEnvironment
+from tests.unit.harness.builders import pool
+
+
+class Heard(EventSink):
+    def __init__(self, said: list[str]) -> None:
+        super().__init__()
+        self.said, self.reported = said, list[str]()
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+    def emit(self, line: Line) -> None:
+        assert isinstance(line, EnvironmentLine)
+        self.reported.append(line.id)
 
 
 class Faulty:
@@ -27,9 +43,7 @@ class Faulty:
 def tried(fault: CodexSandboxError, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]]:
     backend = Faulty(fault)
     monkeypatch.setattr(environment_pool, "load_plugin", lambda group, name: lambda: backend)
-    made = environment_pool.EnvironmentPool(
-        Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None
-    )
+    made = pool(EventSink())
     words = []
     for number in range(5):
         with pytest.raises(CodexSandboxError) as caught:
@@ -71,14 +85,12 @@ class Stubborn:
 def test_an_end_that_fails_is_said_and_what_it_left_is_the_audits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment_pool, "load_plugin", lambda group, name: Stubborn)
     said: list[str] = []
-    made = environment_pool.EnvironmentPool(
-        Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None, say=said.append
-    )
+    made = pool(Heard(said))
     specs = [EnvironmentSpec(id=f"e{number}", backend="stubborn", distro="none") for number in range(3)]
     first, *_ = [made.get(spec) for spec in specs]
     made.lose(specs[0], "it died")
     assert made.get(specs[0]) is not first
-    made.done(specs[1].id)
+    made.end(specs[1].id)
     made.close()
     assert [line.split()[0] for line in said] == ["e0", "e1", "e0", "e2"]
     assert "was not ended as it should be: the container engine did not remove the container: it hangs" in said[0]
@@ -115,19 +127,13 @@ def test_one_that_was_started_ahead_and_has_ended_since_is_started_anew(
     """The second one is not ahead: its end is met by a call, and counts there."""
     backend = Dying(times)
     monkeypatch.setattr(environment_pool, "load_plugin", lambda group, name: lambda: backend)
-    told: list[ScriptedEnvironment] = []
     said: list[str] = []
-    made = environment_pool.EnvironmentPool(
-        Path("/f"),
-        Path("/c"),
-        programs=lambda spec: (),
-        opened=lambda spec, environment: told.append(environment),  # type: ignore[arg-type]
-        say=said.append,
-    )
+    events = Heard(said)
+    made = pool(events)
     spec = EnvironmentSpec(id="e", backend="dying", distro="none")
-    made.ahead(spec)
+    made.prefetch(spec)
     found = made.get(spec)
-    assert backend.opened == opened and told == [found]
+    assert backend.opened == opened and events.reported == ["e"]
     assert made.generation(spec) == opened - 1
     assert said == ["e ended before anything ran in it (kill 9): another one is started"] * (opened - 1)
     assert made.get(spec) is found

@@ -14,9 +14,11 @@ from pytest_codexsandbox.commands import doctor, sweep
 from pytest_codexsandbox.errors import HarnessError, InputError
 from pytest_codexsandbox.harness import backends, environment_pool, planning_facts
 from pytest_codexsandbox.harness.backends import BackendFault
+from pytest_codexsandbox.harness.event_sink import EventSink
 from pytest_codexsandbox.matrix.load import load
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.protocols import Availability
+from tests.unit.harness.builders import pool
 from tests.unit.harness.test_backends import Bare
 from tests.unit.matrix.builders import environment, plan
 
@@ -154,12 +156,10 @@ def test_a_sweep_goes_on_and_is_no_success(
 
 def test_an_audit_that_fails_is_a_leak(plug: Callable[[object], None]) -> None:
     plug(Failing)
-    pool = environment_pool.EnvironmentPool(
-        Path("/f"), Path("/c"), programs=lambda spec: (), opened=lambda spec, environment: None
-    )
+    made = pool(EventSink())
     with pytest.raises(NotImplementedError):
-        pool.get(SPEC)
-    (leak,) = pool.leaks()
+        made.get(SPEC)
+    (leak,) = made.leaks()
     assert "the backend 'acme' failed when it was asked what is left" in leak
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.harness.call_lines import with_bwrap_used
+from pytest_codexsandbox.diagnosis.sandbox_state import with_bwrap_used
 from pytest_codexsandbox.model.bwrap_used import bwrap_not_used, unexpected_bwrap, used
 from pytest_codexsandbox.model.observation import Link, ProcReading
 from tests.unit.diagnosis.builders import landlocked, observation, reading, started

@@ -7,13 +7,13 @@ import pytest
 
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
-from pytest_codexsandbox.doors.support.observe import TEXT_LIMIT, look_key, observe
+from pytest_codexsandbox.doors.support.observe import TEXT_LIMIT, observe
 from pytest_codexsandbox.doors.support.placeholders import read_plan_word
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.base_acts import FORBIDDEN, PERMITTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, CommandResult
-from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.observation import Observation, look_key
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.model.world import World
 from tests.fakes.scripted import FakeSubject, ScriptedEnvironment

@@ -75,22 +75,21 @@ class Shop(CaseCache):
         spec = Spec(scheme="cmd", text="x")
         generators = {name: Generator(name=name, spec=spec, declaration=declared) for name in ("g", "h")}
         writers = GeneratorSet(generators=generators, asked=("g", "h"), cases=CASES, others=())
-        bench = SimpleNamespace(
-            subject=lambda spec: SimpleNamespace(capabilities=SimpleNamespace(app_server=True, version="0.163.0"))
+        programs = SimpleNamespace(
+            able=lambda cell: SimpleNamespace(app_server=True, version="0.163.0"), version=lambda cell: "0.163.0"
         )
-        teller = SimpleNamespace(story=lambda cell, case, wish: stories[cell.subject.generator, case.id])
-        asking = SimpleNamespace(
+        runner = SimpleNamespace(story=lambda cell, case, wish: stories[cell.subject.generator, case.id])
+        claimed = SimpleNamespace(
             after=lambda cell, story: claims[story.case.id],
             before=self._was,
             text=lambda cell, config: claim_of(config.decode()),
         )
         super().__init__(
-            bench,  # type: ignore[arg-type]
+            SimpleNamespace(programs=programs, events=SimpleNamespace(emit=self.lines.append)),  # type: ignore[arg-type]
             writers,
-            teller=teller,
-            asking=asking,
-            known=lambda cell: CheckOutcome(findings=known, by=""),
-            emit=self.lines.append,
+            runner=runner,
+            claims=claimed,
+            controls=SimpleNamespace(outcome=lambda cell: CheckOutcome(findings=known, by="")),
         )
         self._enforcement = SimpleNamespace(of=self._measure)  # type: ignore[assignment]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import HarnessError
-from pytest_codexsandbox.harness.binary_guard import BinaryGuard
+from pytest_codexsandbox.harness.codex_programs import BinaryGuard
 from pytest_codexsandbox.model.observation import Link, Observation
 from tests.unit.diagnosis.builders import observation, reading
 

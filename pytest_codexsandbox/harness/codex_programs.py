@@ -1,0 +1,142 @@
+"""Codex programs of one worker: each is resolved once, and stays the program whose digest the journal names.
+
+A build of the user's own may be built anew, and an installed one brought up to date, while a run goes on: what the new
+program does is no result of the old one. A script may start another Codex today than a moment ago: of the programs that
+it starts the kernel tells the path and the file.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from pytest_codexsandbox.errors import CodexSandboxError, HarnessError
+from pytest_codexsandbox.harness.codex_resolver import Resolver
+from pytest_codexsandbox.harness.event_sink import EventSink
+from pytest_codexsandbox.harness.memo import Kept, memoize
+from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
+from pytest_codexsandbox.model.journal_lines import SubjectLine
+from pytest_codexsandbox.model.launched_program import program_of
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.protocols import Subject
+from pytest_codexsandbox.releases.binary_cache import digest_of, is_script
+
+
+class CodexPrograms:
+    """`generators_in`: the id of the environment that generators run in, whatever cell they are of: each may call
+    Codex there."""
+
+    def __init__(
+        self, cells: Sequence[Cell], resolver: Resolver, events: EventSink, *, cache: Path, generators_in: str = ""
+    ) -> None:
+        self._cells, self._resolver, self._events = cells, resolver, events
+        self._generators_in = generators_in
+        self._guard = BinaryGuard(cache)
+        self._kept: Kept = {}
+
+    def subject(self, spec: SubjectSpec) -> Subject:
+        return memoize(self._kept, spec.label, lambda: self._resolved(spec))
+
+    def able(self, cell: Cell) -> Capabilities:
+        """Returns what the Codex of a cell can do."""
+        return self.subject(cell.subject).capabilities
+
+    def version(self, cell: Cell) -> str:
+        """Returns the version that fits the rows of a matrix: a build of the user's own is measured as another one."""
+        return cell.subject.as_version or self.able(cell).version
+
+    def is_known(self, spec: SubjectSpec) -> bool:
+        """Checks whether it was asked for already, with success or without."""
+        return spec.label in self._kept
+
+    def needed_in(self, spec: EnvironmentSpec) -> tuple[Subject, ...]:
+        """Returns those that will be called there. One that is unavailable breaks its own cells alone."""
+        found: list[Subject] = []
+        for cell in self._cells:
+            if spec.id in (cell.environment.id, self._generators_in):
+                with suppress(CodexSandboxError):
+                    found.append(self.subject(cell.subject))
+        return tuple(found)
+
+    def check(self, cell: Cell, seen: Sequence[Observation] = ()) -> None:
+        """Raises HarnessError after calls that may have run another program than the reported one."""
+        binary = self.subject(cell.subject).binary
+        self._guard.need(binary)
+        self._guard.need_started(cell.environment.id, binary, seen)
+
+    def _resolved(self, spec: SubjectSpec) -> Subject:
+        subject = self._resolver.resolve(spec)
+        if why := subject.disagreement:
+            raise HarnessError("the probe of this Codex disagrees with what its release can do", why=why)
+        self._guard.remember(subject.binary)
+        facts = msgspec.to_builtins(subject.capabilities)
+        facts |= {"script": True} if self._guard.is_script(subject.binary) else {}
+        line = SubjectLine(
+            id=spec.label,
+            label=spec.label,
+            version=subject.capabilities.version,
+            digest=subject.digest,
+            source=subject.source,
+            binary=subject.binary,
+            facts=facts,
+        )
+        self._events.emit(line)
+        return subject
+
+
+class BinaryGuard:
+    """Reads a file again only when the kernel says that it was written."""
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
+        self._digests: dict[str, str] = {}  # by path; "" of one that could not be read from the start
+        self._scripts: set[str] = set()
+        self._started: dict[tuple[str, str], tuple[str, int]] = {}  # by where and by whom: path and file
+
+    def remember(self, binary: str) -> None:
+        if binary in self._digests:
+            return
+        self._digests[binary] = self._digest(binary)
+        if self._digests[binary] and is_script(binary):
+            self._scripts.add(binary)
+
+    def need(self, binary: str) -> None:
+        """HarnessError where it is another program by now, or none."""
+        first = self._digests.get(binary, "")
+        now = self._digest(binary) if first else ""
+        if now != first:
+            told = f"it was sha256 {first[:12]}, and is {f'{now[:12]} now' if now else 'gone'}"
+            raise HarnessError(
+                "this Codex was replaced while the run went on",
+                where=binary,
+                why=told,
+                next_step="leave it alone until the run has ended, or measure a copy of it",
+            )
+
+    def need_started(self, place: str, binary: str, seen: Iterable[Observation]) -> None:
+        """HarnessError where these calls started another program than those before them did."""
+        if not self.is_script(binary):
+            return
+        for program in filter(None, (program_of(one.readings) for one in seen)):
+            first = self._started.setdefault((place, binary), program)
+            if program != first:
+                same = program[0] == first[0]
+                told = f"a new file at {first[0]}" if same else f"{program[0]}, in earlier calls {first[0]}"
+                raise HarnessError(
+                    "this Codex starts another program than before",
+                    where=binary,
+                    why=told,
+                    next_step="name the program itself: --codex-bin PATH",
+                )
+
+    def is_script(self, binary: str) -> bool:
+        """As it was from the start."""
+        return binary in self._scripts
+
+    def _digest(self, binary: str) -> str:
+        try:
+            return digest_of(binary, self._cache)
+        except OSError:
+            return ""

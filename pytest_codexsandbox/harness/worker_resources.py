@@ -1,0 +1,75 @@
+"""Worker resources: the environments, the Codex binaries and the doors of one worker, and where it reports to.
+
+Whatever measures gets one of these passed down: calls of Codex, runs of generators, canaries.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
+from pytest_codexsandbox.harness.codex_programs import CodexPrograms
+from pytest_codexsandbox.harness.codex_resolver import Resolver
+from pytest_codexsandbox.harness.environment_pool import EnvironmentPool
+from pytest_codexsandbox.harness.event_sink import EventSink
+from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.protocols import Door, Environment, Subject
+from pytest_codexsandbox.registry import default_door, load_plugin
+
+
+class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    folder: Path  # of this worker's environments, below the run's folder
+    cache: Path
+    timeout_scale: float = 1.0
+    fingerprints: tuple[Fingerprint, ...] | None = None  # None: those that are shipped
+    generators_in: str = ""  # the environment that generators run in, whatever cell they are of: each may call Codex
+
+
+class WorkerResources:
+    """Not for threads. `close()` ends all that was started. `pool`: of another one, which closes it."""
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        options: WorkerOptions,
+        *,
+        resolver: Resolver,
+        events: EventSink,
+        pool: EnvironmentPool | None = None,
+    ) -> None:
+        self.options, self.events = options, events
+        self.programs = CodexPrograms(cells, resolver, events, cache=options.cache, generators_in=options.generators_in)
+        self._owns_pool = pool is None
+        self.pool = pool or EnvironmentPool(options.folder, options.cache, programs=self.programs, events=events)
+        self._doors: dict[str, Door] = {}
+        self._entered: dict[str, tuple[Environment, Subject]] = {}
+
+    def door(self, name: str) -> Door:
+        if name not in self._doors:
+            self._doors[name] = load_plugin("doors", name)()
+        return self._doors[name]
+
+    @property
+    def control_door(self) -> Door:
+        """Leads around the sandbox: the same acts with nothing around them."""
+        return self.door(default_door("control"))
+
+    def enter(self, cell: Cell) -> tuple[Environment, Subject]:
+        """Returns the environment of a cell, free for a call, and its Codex as it is called there."""
+        environment = self.pool.acquire(cell.environment)
+        entered = self._entered.get(cell.id)
+        if entered is None or entered[0] is not environment:
+            entered = self._entered[cell.id] = environment, self.programs.subject(cell.subject).inside(environment)
+        return entered
+
+    def check(self, cell: Cell, seen: Sequence[Observation] = ()) -> None:
+        """Raises HarnessError after calls that may have run another program than the reported one, or on a machine
+        that changed since the environment was opened."""
+        self.pool.check(cell.environment)
+        self.programs.check(cell, seen)
+
+    def close(self) -> None:
+        if self._owns_pool:
+            self.pool.close()
