@@ -102,7 +102,7 @@ def _cases(promise: Promise, bad: Bad | None) -> tuple[str, ...]:
 def _record(
     shop: CaseCache, key: Key, promise: Promise, function: Callable[..., object], cell: Cell, bad: Bad | None
 ) -> Record:
-    writing = RealGeneratorTrial(key, promise, cell=cell, workshop=shop)
+    writing = RealGeneratorTrial(key, promise, cell=cell, cases=shop)
     try:
         if bad is not None and bad.kind == "prevented":
             return _prevented(shop, key, cell)

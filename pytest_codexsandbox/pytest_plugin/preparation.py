@@ -35,7 +35,9 @@ def have_tools(config: pytest.Config, plan: Plan, writers: GeneratorSet) -> None
     asked = tools(plan, writers)
     if not asked:
         return
-    from pytest_codexsandbox.harness.generators.case_runner import installed  # dear, and only for generators
+    from pytest_codexsandbox.harness.generators.case_runner import (
+        installed,  # expensive to import, and only for generators
+    )
 
     with on_screen(config):
         for one in asked:

@@ -39,7 +39,7 @@ class CellCaseRunner:
         self._resources, self._writers, self._inside = resources, writers, inside
         self._there: dict[str, Generator] = {}
         self._folder, self._confinement = folder, confinement
-        self._shop: CaseRunner | None = None
+        self._runner: CaseRunner | None = None
 
     def story(self, cell: Cell, case: Case, wish: Intent) -> CaseRun:
         wish = case.wish or wish
@@ -56,8 +56,8 @@ class CellCaseRunner:
         """Of ours and of no cell: no Codex is beside it, and it runs here."""
         if self._inside is None:
             return self._open().run_case(generator, case, wish, version="")
-        with workshop(self._folder, self._confinement) as shop:
-            return shop.run_case(generator, case, wish, version="")
+        with workshop(self._folder, self._confinement) as runner:
+            return runner.run_case(generator, case, wish, version="")
 
     def strained(self, kind: str, cell: Cell, case: str, wish: Intent) -> tuple[Finding, ...]:
         from pytest_codexsandbox.generators.stress import STRAINS, StressContext
@@ -82,29 +82,29 @@ class CellCaseRunner:
         )
 
     def close(self) -> None:
-        shop, self._shop = self._shop, None
-        if shop is not None:
-            shop.close()
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            runner.close()
 
     # ---- inside
     def _open(self) -> CaseRunner:
-        if self._shop is None:
+        if self._runner is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             environment = self._resources.pool.acquire(self._inside) if self._inside is not None else None
-            self._shop = CaseRunner(self._folder, self._confinement, environment=environment)
-        return self._shop
+            self._runner = CaseRunner(self._folder, self._confinement, environment=environment)
+        return self._runner
 
     def _row(self, cell: Cell, wish: Intent) -> DecisionRow | None:
         """Return the row of the decision matrix, or without a request the generator's own policy."""
         found = self._writers.row(cell, wish, self._version(cell))
         if found is not UNTOLD:
             return found
-        shop, one = self._open(), self._had(cell.subject.generator)
+        runner, one = self._open(), self._had(cell.subject.generator)
         asked = GeneratorCall(generator=one, wish=wish, version=self._version(cell), codex=self._codex(cell))
-        return own_policy.row(shop.alone(asked), shop.world())
+        return own_policy.row(runner.alone(asked), runner.world())
 
     def leave(self, spec: EnvironmentSpec) -> None:
-        """An environment ends: what stands in it ends before, and is opened anew where it is wanted again."""
+        """An environment ends: what runs in it ends before, and is opened anew if it is needed again."""
         if self._inside is not None and spec.id == self._inside.id:
             self.close()
 

@@ -24,7 +24,7 @@ def is_asked_per_case(promise: Promise) -> bool:
 
 
 def record(
-    workshop: CaseCache,
+    cases: CaseCache,
     promise: Promise,
     function: Callable[..., object],
     *,
@@ -35,7 +35,7 @@ def record(
 ) -> Record:
     """`why`: adds the cause of what is red."""
     key = Key(cell=cell.id, door=DOOR, policy=AS_ASKED, promise=promise.id, case=case)
-    writing = RealGeneratorTrial(key, promise, cell=cell, workshop=workshop)
+    writing = RealGeneratorTrial(key, promise, cell=cell, cases=cases)
     try:
         function(writing)
     except CodexSandboxError as fault:

@@ -50,11 +50,11 @@ class GeneratorSource(Protocol):
 
 
 class RealGeneratorTrial(SuiteTrial):
-    """Adds rows by asking the workshop. No sandbox matters here, only whether generators were confined."""
+    """Adds rows by asking the case cache. No sandbox matters here, only whether generators were confined."""
 
-    def __init__(self, key: Key, promise: Promise, *, cell: Cell, workshop: GeneratorSource) -> None:
+    def __init__(self, key: Key, promise: Promise, *, cell: Cell, cases: GeneratorSource) -> None:
         super().__init__(key, promise)
-        self.cell, self._workshop = cell, workshop
+        self.cell, self._cases = cell, cases
         self.started = SandboxState(state="on", why="a file is judged here, and no sandbox")  # off: nothing confined
         self.skipped: list[str] = []  # why a check could not be made
         self.blocked_by = ""
@@ -89,21 +89,21 @@ class RealGeneratorTrial(SuiteTrial):
 
     def holds(self) -> None:
         with self._askable():
-            story, name = self._workshop.story(self.cell, self.case)
-            found = CHECKS[self.promise.id](story, self._workshop.declaration(self.cell))
+            story, name = self._cases.story(self.cell, self.case)
+            found = CHECKS[self.promise.id](story, self._cases.declaration(self.cell))
             self._add([anonymous(one, story.world) for one in found], name)
 
     def loads(self) -> None:
         with self._askable():
-            self._tell(self._workshop.loads(self.cell, self.case))
+            self._tell(self._cases.loads(self.cell, self.case))
 
     def claims(self) -> None:
         with self._askable():
-            self._tell(self._workshop.claims(self.cell, self.case))
+            self._tell(self._cases.claims(self.cell, self.case))
 
     def enforces(self) -> None:
         with self._askable():
-            told, seen = self._workshop.enforces(self.cell, self.case)
+            told, seen = self._cases.enforces(self.cell, self.case)
             self.seen = seen
             self._tell(told)
 
@@ -126,7 +126,7 @@ class RealGeneratorTrial(SuiteTrial):
         self._strained("killed")
 
     def standing_evidence(self) -> None:
-        told = self._workshop.standing(self.cell)
+        told = self._cases.standing(self.cell)
         if told.unconfined:
             self.started = SandboxState(state="off", why=UNCONFINED)
         self._tell(told)
@@ -134,7 +134,7 @@ class RealGeneratorTrial(SuiteTrial):
     # ---- inside
     def _strained(self, kind: str) -> None:
         with self._askable():
-            self._tell(self._workshop.strained(kind, self.cell, self.case))
+            self._tell(self._cases.strained(kind, self.cell, self.case))
 
     @contextmanager
     def _askable(self) -> Iterator[None]:

@@ -82,7 +82,7 @@ class GeneratorRunner(SuiteRunner["RealGeneratorTrial"]):
         missing = next((word for word in asked if able is not None and not has(able, word)), "")
         if lost := lost_capability(cell.subject, missing):
             raise LostCapability(lost)
-        return RealGeneratorTrial(key, promise, cell=cell, workshop=self._cases)
+        return RealGeneratorTrial(key, promise, cell=cell, cases=self._cases)
 
     def config_writer(self, cell: Cell, policy: str) -> WriteConfig:
         return self._cases.writer(cell, policy)
