@@ -33,11 +33,14 @@ def exclusive(
             why="it still works, or hangs",
             next_step="end that process, then run again",
         ) from None
+    holder = path.with_suffix(".who")
     try:
         with suppress(OSError):  # it only helps to explain a wait
-            path.with_suffix(".who").write_text(str(os.getpid()), encoding="ascii")
+            holder.write_text(str(os.getpid()), encoding="ascii")
         yield
     finally:
+        with suppress(OSError):
+            holder.unlink()
         lock.release()
 
 

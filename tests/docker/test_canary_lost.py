@@ -27,7 +27,7 @@ run_promises, left = canaries.run_promises, [{times}]
 def killing(*words, **named):
     if left[0]:
         left[0] -= 1
-        named["bench"].environment(named["environment"])  # it stands
+        named["parent"].pool.acquire(named["environment"])  # it is open
         with Engine() as engine:
             for one in find(engine):
                 if one.owner.is_me and one.kind == "container":

@@ -341,7 +341,7 @@ def test_a_container_that_dies_under_a_call_is_started_anew_for_the_next(folder:
         with Engine() as engine:
             (mine,) = ours(engine)
             engine.api.kill(mine)
-        with pytest.raises(EnvironmentLost, match="the engine was told to end the container"):
+        with pytest.raises(EnvironmentLost, match="the engine was asked to stop the container"):
             cache.observations(one, "sandbox", "workspace-write", SHARED)
         (seen,) = cache.observations(two, "sandbox", "workspace-write", SHARED)
         assert (seen.ended, seen.ready) == ("exit", True), seen

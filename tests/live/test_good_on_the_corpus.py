@@ -21,7 +21,7 @@ DECLINED = (  # of files that Codex loads, and of wishes that can be written dow
     "this is no file",
     "the file cannot be written",
     "what Codex enforces on",
-    "no sandbox of Codex starts here",
+    "Codex can start no sandbox here",
     "the root ",
 )
 PROJECT = ".codex/config.toml says sandbox_mode"

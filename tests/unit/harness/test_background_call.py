@@ -259,7 +259,7 @@ def test_an_environment_that_dies_under_a_call_is_started_anew_for_the_next(
     """What the call left was not seen any more, so it has no observation; the others have an environment."""
     cache, door, _ = made
     first = cache.pool.acquire(CELL.environment)
-    door.fault = EnvironmentLost("the agent has ended", why="the engine was told to end the container")
+    door.fault = EnvironmentLost("the agent has ended", why="the engine was asked to stop the container")
     with pytest.raises(EnvironmentLost):
         cache.observations(CELL, "sandbox", READ, SHARED)
     door.fault = None
