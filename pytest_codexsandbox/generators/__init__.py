@@ -1,1 +1,2 @@
-"""Whatever writes Codex's configuration: how it is named, brought here, run, confined, and looked at."""
+"""Generators, the programs that write Codex's configuration: how they are named, installed, run, confined and
+checked."""

@@ -1,9 +1,9 @@
-"""Cases that need the generator's own block: `@BLOCK@` and its like become what it writes where there is no file.
+"""Case blocks: replace `@BLOCK@` and similar tokens in a case by what the generator writes where there is no file.
 
-`@BLOCK@` is all of it, `@BEGIN@` and `@END@` its marks, `@BODY@` what stands between them. A word behind a colon spoils
-it: `@BLOCK:crlf@`, `@BLOCK:indented@`, `@BLOCK:spaces@` (behind its marks), `@BLOCK:uncommented@` (marks without their
-`# `), `@BLOCK:edited@` (its values changed by the user), `@BLOCK:tables@` (only if it opens tables; else it cannot be
-asked), `@BLOCK:keys@` (only if it opens none).
+`@BLOCK@` is the whole block, `@BEGIN@` and `@END@` are its marker lines, `@BODY@` is the text between them. A word
+after a colon changes the block: `@BLOCK:crlf@`, `@BLOCK:indented@`, `@BLOCK:spaces@` (behind its markers),
+`@BLOCK:uncommented@` (markers without their `# `), `@BLOCK:edited@` (the user changed values in it). With
+`@BLOCK:tables@` the case applies only if the block opens tables, with `@BLOCK:keys@` only if it opens none.
 """
 
 import re
@@ -21,7 +21,10 @@ _TOKEN: Final = re.compile(rb"@(?P<part>BLOCK|BEGIN|END|BODY)(?::(?P<how>[a-z]+)
 
 
 def filled(case: Case, alone: bytes | None, markers: tuple[Marker, ...]) -> Case:
-    """`alone`: what it writes for the same wish where there is no file. Raises Unaskable."""
+    """Returns the case with its tokens replaced. Raises CaseNotApplicable where this generator lacks the needed part.
+
+    `alone`: what the generator writes for the same intent where there is no file.
+    """
     if not case.needs_block or case.config is None:
         return case
     if not alone or not alone.strip():
@@ -64,7 +67,7 @@ def _marks_changed(text: bytes, marks: list[bytes], change: Callable[[bytes], by
 
 
 def _edited(text: bytes, marks: list[bytes]) -> bytes | None:
-    """A switch is thrown, a mode is another one: both are values that Codex knows."""
+    """Changes values that a user could have changed: flips booleans, and turns workspace-write into read-only."""
     swaps = {b"true": b"false", b"false": b"true", b'"workspace-write"': b'"read-only"'}
     pattern = re.compile(rb'(?m)(?<== )(true|false|"workspace-write")$')
     changed = pattern.sub(lambda found: swaps[found[1]], text)

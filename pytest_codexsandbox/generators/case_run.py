@@ -1,4 +1,4 @@
-"""A generator and a case: laid, run up to three times on the same files, and looked at before and after each run."""
+"""Case run: sets up the files of a case, runs a generator on them up to three times and records every state."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,10 +39,11 @@ EMPTY: Final = Case(id="empty", why="the file is empty", config=b"")
 
 
 class CaseRunner:
-    """Tells stories on one stage, one after the other. Not for several threads at once."""
+    """Runs cases in one set of private folders, one after the other. Not for several threads at once."""
 
     def __init__(self, folder: Path, confinement: Confinement, *, environment: Environment | None = None) -> None:
-        """`environment`: where generators run instead of here (--codex-generator-in); it confines them."""
+        """Opens the private folders. `environment`: where generators run, and what confines them
+        (--codex-generator-in); None: on this machine."""
         self.folder, self.confinement = folder, confinement
         self._stage: PrivateDirs
         self._runner: Runner
@@ -56,7 +57,7 @@ class CaseRunner:
 
     @property
     def confined(self) -> str:
-        """By what; "" it is not."""
+        """Returns what confines the generators; "" if nothing does."""
         return self._runner.by
 
     def close(self) -> None:
@@ -74,10 +75,13 @@ class CaseRunner:
         runs: int = RUNS,
         row: DecisionRow | None = None,
     ) -> CaseRun:
-        """`version`: Codex's, in this cell; `codex`: its program. Unaskable where the case needs a block or markers
-        that this generator has not. The second and third run follow only on one that ended by itself. The third of a
-        tool as it was published is made where the second changed anything: it is told nothing of runs, so one that
-        begins with the very files that the second began with would only be the second again."""
+        """Runs a generator on the files of a case. Raises CaseNotApplicable where the case needs a block or markers
+        that this generator does not have. `version`: the release of the cell's Codex; `codex`: the path of its program.
+
+        Another run follows only if the last one ended by itself. For a published tool the third run is made only if the
+        second changed a file. Such a tool does not know the number of a run, so the third run would only repeat the
+        second.
+        """
         asked = GeneratorCall(generator=generator, wish=case.wish or wish, version=version, codex=codex)
         alone = self.alone(asked)
         before = self._laid(asked, self._filled(asked, case))
@@ -102,7 +106,8 @@ class CaseRunner:
         )
 
     def together(self, case: Case, asked: Sequence[GeneratorCall]) -> tuple[Files, tuple[GeneratorRun, ...]]:
-        """All at once on the files of one case: what was there before, and how each of them ended."""
+        """Runs several generators at once on the files of one case. Returns the files before, and the result of each
+        run."""
         if any(one.generator.spec.scheme == "chain" for one in asked):
             raise Unavailable(
                 "a chain runs its generators one after the other, not at once",
@@ -112,20 +117,20 @@ class CaseRunner:
         return before, self._runner.together(asked)
 
     def after(self, case: Case, asked: Sequence[GeneratorCall]) -> tuple[Files, tuple[GeneratorRun, ...]]:
-        """One after the other on the files of one case, whoever they are."""
+        """Runs several generators one after the other on the files of one case."""
         before = self._laid(asked[0], self._filled(asked[0], case))
         return before, tuple(self._once(one) for one in asked)
 
     def alone(self, asked: GeneratorCall) -> GeneratorRun:
-        """What it does where there is no file; asked once for each wish."""
+        """Returns what the generator does where there is no file. The answer is cached for each call."""
         return self._of(asked, ALONE)
 
     def block(self, asked: GeneratorCall) -> ManagedBlock:
-        """What it writes into an empty file, and the lines around it."""
+        """Returns what the generator writes into an empty file, with the marker lines around it."""
         return managed_block.block(self._of(asked, EMPTY), asked.generator)
 
     def world(self) -> dict[str, str]:
-        """Placeholder name → the folder."""
+        """Returns placeholder name → path of the private folder."""
         return {name: path for name, path in self._stage.paths.items() if name in FOLDERS}
 
     # ---- parts
@@ -137,7 +142,7 @@ class CaseRunner:
         return self._alone[key]
 
     def server_names(self, asked: GeneratorCall) -> tuple[str, ...]:
-        """Returns the MCP servers that it writes into an empty file, or else where there is no file."""
+        """Returns the MCP servers that the generator writes into an empty file, or else where there is no file."""
         found = (managed_block.content(self._of(asked, case).files) for case in (EMPTY, ALONE))
         return next(filter(None, (server_names(content or b"") for content in found)), ())
 
@@ -169,7 +174,7 @@ class CaseRunner:
 
 
 def _let_time_pass(files: Files) -> None:
-    """Waits until a write gets another time than the last one: the kernel counts in ticks of up to 10 ms."""
+    """Waits until a new write gets another modification time: the kernel counts in ticks of up to 10 ms."""
     newest = max((state.modified for state in files.values() if state.kind == "file"), default=0)
     left = newest + TICK - time.time_ns()
     if 0 < left <= TICK:
@@ -177,13 +182,13 @@ def _let_time_pass(files: Files) -> None:
 
 
 def installed(files: Files) -> tuple[str, ...]:
-    """Returns the names that a generator leaves where there was nothing: what it installs for itself is among them."""
+    """Returns the paths that exist after a run where nothing was before. A tool that installs itself adds to them."""
     there = {path: state.kind for path, state in files.items() if state.kind != "missing"}
     return tuple(f"{path}/" if kind == "dir" else path for path, kind in sorted(there.items()))
 
 
 def unmoved(told: Sequence[GeneratorRun]) -> bool:
-    """Whether the last of several runs left all as it found it; a file written anew with the same bytes is the same."""
+    """Checks whether the last of several runs changed no file. Rewriting a file with the same bytes is no change."""
     seen = [
         {path: msgspec.structs.replace(state, inode=0, modified=0) for path, state in one.files.items()}
         for one in told[-2:]
@@ -192,7 +197,7 @@ def unmoved(told: Sequence[GeneratorRun]) -> bool:
 
 
 def _with_import(first: GeneratorRun, alone: GeneratorRun) -> GeneratorRun:
-    """What a module does while it is imported happens once, in the first call of all: that was on no file."""
+    """Adds what happened while the module was imported. That happens once, in the first call, which had no file."""
     return msgspec.structs.replace(
         first,
         strayed=tuple(dict.fromkeys((*alone.strayed, *first.strayed))),
@@ -201,7 +206,7 @@ def _with_import(first: GeneratorRun, alone: GeneratorRun) -> GeneratorRun:
 
 
 def _joined(told: Sequence[GeneratorRun]) -> GeneratorRun:
-    """Of a chain: it ends as its last did, says what all of them said, and is as wrong as each of them was."""
+    """Joins the runs of a chain: the end of the last one, and the arguments, warnings and errors of all."""
     last = told[-1]
     return msgspec.structs.replace(
         last,
@@ -221,7 +226,10 @@ def _joined(told: Sequence[GeneratorRun]) -> GeneratorRun:
 def workshop(
     folder: Path, confinement: Confinement = UNCONFINED, *, environment: Environment | None = None
 ) -> Iterator[CaseRunner]:
-    """`folder`: of the run, outside the temp directory. Leaving ends whatever runs and removes what was laid."""
+    """Opens a case runner. Leaving ends all its processes and removes its folders.
+
+    `folder`: of the run, outside the temp directory.
+    """
     opened = CaseRunner(folder, confinement, environment=environment)
     try:
         yield opened
@@ -240,7 +248,7 @@ def tell(
     codex: str = "",
     runs: int = RUNS,
 ) -> CaseRun:
-    """One story alone; for many of them a workshop is faster."""
+    """Runs a single case. For many cases, one case runner (`workshop`) is faster."""
     with workshop(folder, confinement) as shop:
         return shop.run_case(generator, case, wish, version=version, codex=codex, runs=runs)
 
@@ -256,8 +264,9 @@ def generated(
     codex: str = "",
     case: Case = ALONE,
 ) -> GeneratedConfig:
-    """What it writes for a world whose folders are called `values` (placeholder → path): to be laid into that world,
-    on this machine or in a container, before Codex is called. HarnessError where it did not end well."""
+    """Returns what a generator writes for a world, on this machine or in a container. Raises HarnessError if the
+    generator fails. `values`: placeholder → folder of that world. The caller puts the files into the world before it
+    calls Codex."""
     inside = {name: values[name] for name in FOLDERS if name in values}
     stage = LocalDirs(place(folder), inside)
     runner = Runner(stage, confinement)

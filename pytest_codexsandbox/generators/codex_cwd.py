@@ -1,4 +1,7 @@
-"""Where a generator starts Codex: that is the workspace, which Codex may write whatever else is granted. Pure."""
+"""Codex's working directory: checks that a generator starts Codex in the workspace. Pure.
+
+Codex may write its working directory, whatever else is granted.
+"""
 
 import posixpath
 from collections.abc import Mapping
@@ -17,7 +20,8 @@ _CHANGES: Final = ("-C", "--cd")
 
 
 def started(story: CaseRun, expect: ExpectedPolicy) -> tuple[Finding, ...]:
-    """Nothing where it starts none, or where the folder decides nothing."""
+    """Returns a finding for the last start of Codex. None if the generator starts no Codex, or the folder decides
+    nothing."""
     launches = work(story.runs[-1].launches)
     if not launches or expect.sandbox != "workspace-write":
         return ()
@@ -39,7 +43,7 @@ def started(story: CaseRun, expect: ExpectedPolicy) -> tuple[Finding, ...]:
 
 
 def folder(launch: CodexLaunch, world: Mapping[str, str]) -> str:
-    """With what `-C` says of it; the last one counts."""
+    """Returns the folder in which a launch starts Codex: its own, changed by `-C`. The last `-C` counts."""
     place = launch.cwd or world.get("WORKSPACE", "")
     rest = list(launch.argv)
     while rest:
@@ -61,5 +65,6 @@ def _is_told(place: str, world: Mapping[str, str]) -> bool:
 
 
 def _direction(place: str, world: Mapping[str, str]) -> Literal["denied", "leak"]:
-    """In a folder of the workspace it may write less than was asked for, everywhere else something that was not."""
+    """Returns the direction of a wrong folder. Inside the workspace Codex may write less than was requested; in every
+    other folder it may write something that was not requested."""
     return "denied" if place and case_view.is_inside(place, world.get("WORKSPACE", "/")) else "leak"

@@ -1,8 +1,10 @@
-"""The walls around a generator, put up by bubblewrap: what it can see, write and reach. Pure but for looking.
+"""Confinement: the bubblewrap command line that limits what a generator can see, write and reach. It only reads the
+file system.
 
-A root of its own with the system's programs read-only in it, the private folders writable, and empty folders of ours
-in the place of /tmp, /run, /var/tmp, /dev/shm and the user's home. Own user, process, network, IPC and host names, a
-session without a terminal, no capabilities. Never through a Codex: it is what is measured with the result.
+The generator gets a root of its own. The system's programs are read-only in it, and the private folders are writable.
+Empty private folders replace /tmp, /run, /var/tmp, /dev/shm and the user's home. User, process, network, IPC and host
+names are new; the session has no terminal and no capabilities. Codex's own sandbox is never used for this: the result
+of the generator is measured with it.
 """
 
 import importlib.util
@@ -20,10 +22,10 @@ import msgspec
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.generators.local_dirs import LocalDirs
 
-# Links where the system has merged them into /usr.
+# On systems with a merged /usr, some of these are links into it.
 _SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu", "/etc")
 _PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm")
-_KERNEL: Final = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")  # of /proc: root may write there
+_KERNEL: Final = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")  # in /proc: root may write there
 _UNSHARED: Final = ("user", "pid", "net", "ipc", "uts")
 NEXT: Final = (
     "use a container (--codex-generator-in CELL) or say --codex-generator-unconfined (both are recorded and shown)"
@@ -31,21 +33,22 @@ NEXT: Final = (
 
 
 class CannotConfine(Unavailable):
-    """No generator runs: nobody knows what it would do to this machine."""
+    """Raised if generators cannot be confined. Then no generator runs, because it could change anything on this
+    machine."""
 
 
 class Confinement(msgspec.Struct, frozen=True, kw_only=True):
-    """By what generators are confined on this machine; `bwrap` is "" where the user has said that they are not."""
+    """How generators are confined on this machine. `bwrap` is "" if the user asked for no confinement."""
 
     bwrap: str = ""
 
     @property
     def by(self) -> str:
-        """For the record: "" says that nothing confines."""
+        """Returns the name for the record; "" if nothing confines the generators."""
         return f"bubblewrap {self.bwrap}" if self.bwrap else ""
 
     def walls(self, stage: LocalDirs, readable: Sequence[str]) -> tuple[str, ...]:
-        """The words that go before a program's. `readable`: what is shown read-only beside the system."""
+        """Returns the words that precede a program's own. `readable`: paths to show read-only besides the system's."""
         if not self.bwrap:
             return ()
         return (
@@ -82,7 +85,7 @@ UNCONFINED: Final = Confinement()
 
 
 def bubblewraps() -> tuple[str, ...]:
-    """PATH's, then the one beside an installed Codex."""
+    """Returns the candidates in order: the bubblewrap on PATH, then the one that an installed Codex brings."""
     found = [shutil.which("bwrap") or ""]
     beside = importlib.util.find_spec("codex_cli_bin")
     for folder in (beside.submodule_search_locations or ()) if beside else ():
@@ -91,7 +94,7 @@ def bubblewraps() -> tuple[str, ...]:
 
 
 def confinement(*, unconfined: bool = False, candidates: Sequence[str] | None = None) -> Confinement:
-    """The first bubblewrap there is; whether it confines is not known before `proof.prove`."""
+    """Returns a confinement by the first bubblewrap found. Only `confinement_proof.prove` shows whether it confines."""
     if unconfined:
         return UNCONFINED
     found = bubblewraps() if candidates is None else tuple(candidates)
@@ -106,7 +109,7 @@ def confinement(*, unconfined: bool = False, candidates: Sequence[str] | None = 
 
 
 def homes() -> tuple[str, ...]:
-    """The user's real home folders: what the environment says, and what the system knows."""
+    """Returns the user's real home folders: from HOME and from the password database."""
     found = [os.environ.get("HOME", "")]
     try:
         found.append(pwd.getpwuid(os.getuid()).pw_dir)
@@ -116,7 +119,8 @@ def homes() -> tuple[str, ...]:
 
 
 def is_too_wide(path: str) -> bool:
-    """Whether showing it would show what is nobody's tool: a home, what is above one, the machine's own folders."""
+    """Checks whether showing a path would show more than a tool: a home, a parent of one, or a folder of the
+    machine."""
     real = os.path.realpath(path)
     named = (*homes(), *_PRIVATE, "/home", "/var", "/etc", "/dev", "/proc", "/sys", "/opt", "/srv", "/mnt", "/media")
     return any(one == real or one.startswith(f"{real.rstrip('/')}/") for one in map(os.path.realpath, named))
@@ -138,7 +142,8 @@ def _system() -> Iterator[str]:
 
 
 def _closed_to_others(folder: Path) -> Iterator[tuple[str, bool]]:
-    """What not everybody may read is nobody's tool: passwords, keys. An owner could read it without any capability."""
+    """Yields the entries below a folder that other users may not read, such as passwords and keys. No tool needs them,
+    and their owner could read them without any capability."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -157,7 +162,8 @@ def _closed_to_others(folder: Path) -> Iterator[tuple[str, bool]]:
 
 
 def _processes() -> Iterator[str]:
-    """Root is the owner of the kernel's settings wherever it is, and needs no capability to write them."""
+    """Mounts /proc with the kernel's settings read-only. Root owns these files and needs no capability to write
+    them."""
     yield from ("--proc", "/proc")
     for name in _KERNEL:
         if Path(f"/proc/{name}").exists():

@@ -1,7 +1,7 @@
-"""Whether the walls hold: a program of ours tries, inside and outside, what no generator may do.
+"""Confinement proof: runs a test program that attempts, inside and outside, what no generator may do.
 
-Before the first generator of a run. Each act must be done outside, in the same run: else nobody knows that it could
-have been done at all. What this user cannot do outside either, for a reason that is known, says nothing and is told so.
+The proof runs before the first generator of a run. Each act must succeed outside in the same run: otherwise a failure
+inside shows nothing. An act that this user cannot do outside either, for a known reason, is recorded with that reason.
 """
 
 import json
@@ -46,16 +46,16 @@ _NOT_OURS: Final = {
     "read the machine's passwords": "this user may not",
     _GAIN: "no program may here",
 }
-"""What an ordinary user cannot do anyway."""
+"""Acts that an ordinary user cannot do anyway, with the reason."""
 
 
 class EscapeAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One act. "" says that it was done."""
+    """One act. `outside` and `inside` are "" if the act succeeded there, else they say why not."""
 
     act: str
     outside: str
     inside: str
-    excuse: str = ""  # why it says nothing that it was not done outside
+    excuse: str = ""  # why a failure outside does not count against the proof
 
     @property
     def held(self) -> bool:
@@ -63,7 +63,7 @@ class EscapeAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConfinementProof(msgspec.Struct, frozen=True, kw_only=True):
-    """What was tried, and by what generators are confined."""
+    """The attempts, and the name of what confines the generators."""
 
     by: str
     rows: tuple[EscapeAttempt, ...] = ()
@@ -81,8 +81,10 @@ class ConfinementProof(msgspec.Struct, frozen=True, kw_only=True):
 def confined(
     folder: Path, *, unconfined: bool = False, candidates: Sequence[str] | None = None
 ) -> tuple[Confinement, ConfinementProof]:
-    """What a run starts with: the first bubblewrap whose walls hold, and the proof. CannotConfine where there is none.
-    `folder`: of the run."""
+    """Returns the first bubblewrap that confines, and its proof. Raises CannotConfine if there is none.
+
+    `folder`: of the run.
+    """
     if unconfined:
         return UNCONFINED, ConfinementProof(by="")
     refused: list[str] = []
@@ -98,7 +100,7 @@ def confined(
 
 
 def prove(asked: Confinement, folder: Path) -> ConfinementProof:
-    """CannotConfine says which wall does not hold."""
+    """Returns the proof. Raises CannotConfine with the acts that were not prevented."""
     stage = LocalDirs(place(folder))
     outside = place(folder).with_suffix(".outside")
     outside.mkdir(mode=0o700)
@@ -128,7 +130,7 @@ def _rows(free: Mapping[str, str], kept: Mapping[str, str]) -> Iterator[EscapeAt
 
 
 def excuse_of(act: str, *, uid: int, tracing: str) -> str:
-    """Why it says nothing that an act was not done outside; "" where it should have been."""
+    """Returns why an act may fail outside; "" if it should have succeeded there."""
     if act == _TRACE:
         return "the kernel lets nobody (kernel.yama.ptrace_scope)" if tracing in ("2", "3") else ""
     return _NOT_OURS.get(act, "") if uid or act == _GAIN else ""
@@ -140,7 +142,7 @@ def _here(words: str) -> CommandResult:
 
 
 def _behind(asked: Confinement, stage: LocalDirs, words: str) -> CommandResult:
-    """As a generator is run: by the warden."""
+    """Runs the test program confined, by the run init, as generators are run."""
     walls = asked.walls(stage, required_paths.python())
     try:
         with warded(walls, log=stage.folder / "warden.log", name=asked.by) as ward:
@@ -167,7 +169,7 @@ def _why(finished: CommandResult) -> str:
 
 
 def _typing(asked: Confinement, stage: LocalDirs) -> EscapeAttempt:
-    """Started from a terminal of ours; the kernel may refuse this to everybody."""
+    """Tries to type into a terminal that the test program opens. The kernel may refuse this to every program."""
     walls = asked.walls(stage, required_paths.python())
     free, kept = (
         _said(process.run(_command((*_PROGRAM, "terminal", *before, *_PROGRAM, "type")))) for before in ((), walls)
@@ -209,7 +211,7 @@ class _Targets:
         return json.dumps({**spec, "written": str(self._folder / f"written-{name}")})
 
     def after(self, act: Callable[[str], dict[str, str]], name: str) -> dict[str, str]:
-        """What was told, and, where we can see it ourselves, what we saw instead."""
+        """Runs the attempts and replaces their own report by what the targets saw, where a target can see it."""
         told = act(name)
         arrived = {one: self._arrived(listening) for one, listening in self._sockets.items()}
         arrived["write a file outside"] = (self._folder / f"written-{name}").exists()

@@ -1,6 +1,6 @@
-"""Names the key that keeps a written policy from being in force: one out of its place, or one that decides instead.
+"""Deciding key: names the key that keeps a written policy from taking effect, because it is misplaced or overrides.
 
-A check of what Codex makes of the files sees the effect alone. A cause may name a key only where the files have it.
+A check of Codex's answer sees only the effect. A cause may name a key only if the files contain it.
 """
 
 import re
@@ -24,22 +24,23 @@ _PLACE: Final = re.compile(r"config\.toml:(?P<line>\d+):")  # in Codex's own wor
 
 
 def with_cause(findings: Iterable[Finding], story: CaseRun) -> tuple[Finding, ...]:
-    """Returns what Codex says of the files, with the word of the key that decides where one is known."""
+    """Returns the findings about Codex's answer, with the word of the deciding key where it is known."""
     return tuple(_named(one, _word(one, story)) for one in findings)
 
 
 def with_cause_of_acts(findings: Iterable[Finding], story: CaseRun) -> tuple[Finding, ...]:
-    """Returns what Codex does with the files: an act that was promised and is denied has the cause of the policy."""
+    """Returns the findings about acts. A promised act that is denied gets the cause of the policy."""
     return tuple(_named(one, _of_policy(story) if _is_denied_act(one) else "") for one in findings)
 
 
 def with_cause_of_loading(findings: Iterable[Finding], story: CaseRun) -> tuple[Finding, ...]:
-    """Returns whether Codex loads the file: a captured key is the cause where Codex names the line of that key."""
+    """Returns the findings about loading. A captured key is the cause if Codex names the line of that key."""
     return tuple(_named(one, CAPTURED if _names_captured(one.saw, story) else "") for one in findings)
 
 
 def _is_denied_act(found: Finding) -> bool:
-    """Checks whether the reason is an errno: how a sandbox did not start has a fingerprint of its own."""
+    """Checks whether an act was denied with an errno or without a reason. A sandbox that did not start has its own
+    fingerprint."""
     return found.direction == "denied" and (not found.reason or found.reason.isupper())
 
 
@@ -79,5 +80,5 @@ def _of_policy(story: CaseRun) -> str:
 
 
 def _misplaced(story: CaseRun, keys: Iterable[str]) -> str:
-    """Returns the word for the first of these keys that was asked for and is not at its place; "" where all are."""
+    """Returns the word for the first of these keys that was written and is misplaced; "" if there is none."""
     return next((word for path, word in misplaced_keys(story).items() if path[0] in keys), "")

@@ -1,4 +1,4 @@
-"""What the real Codex says of a generator's files, against what was asked for. Pure."""
+"""Effective policy: compares what the real Codex says about a generator's files with what was requested. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -12,7 +12,7 @@ LOADS: Final = "the real Codex starts a thread with the file"
 
 
 class Oracle(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether this Codex can be asked at all: of files of ours it said what stands in them, and refused a torn one."""
+    """Whether this Codex's answers can be trusted: it must report test files correctly and refuse a torn one."""
 
     held: bool
     words: str
@@ -33,7 +33,8 @@ def loads(claim: Claim, oracle: Oracle) -> tuple[Finding, ...]:
 
 
 def says(claim: Claim, expect: ExpectedPolicy, oracle: Oracle) -> tuple[Finding, ...]:
-    """One row for the mode, and where that is workspace-write for network and roots; one for approvals if asked."""
+    """Returns a finding for the mode, for network and roots under a mode that has them, and for approvals if
+    requested."""
     return tuple(_rows(claim, expect, oracle))
 
 
@@ -90,7 +91,8 @@ def _roots(claim: Claim, wanted: tuple[str, ...], oracle: Oracle) -> Iterator[Fi
 
 
 def lies_in(root: str, others: Iterable[str]) -> bool:
-    """Who is granted a folder is granted what lies in it; every placeholder lies in the whole machine."""
+    """Checks whether a folder is granted by others. A granted folder includes what lies in it; "/" includes every
+    placeholder."""
     return any(
         root == other or root.startswith(f"{other.rstrip('/')}/") or (other == "/" and root.startswith("@"))
         for other in others
@@ -123,7 +125,8 @@ def _listed(roots: tuple[str, ...] | list[str]) -> str:
 
 
 def oracle(claims: dict[str, Claim], torn: Claim) -> Oracle:
-    """`claims`: mode → what Codex says of a file of ours that asks for it. `torn`: of one that nobody can read."""
+    """Builds the oracle. `claims`: mode → what Codex says about a test file that requests it. `torn`: what it says
+    about a file that cannot be parsed."""
     right = {mode: claim.loads and claim.sandbox == mode for mode, claim in claims.items()}
     held = len(right) > 1 and all(right.values()) and not torn.loads and bool(torn.error)
     told = ", ".join(f"{mode}: {claim.sandbox or claim.error or 'nothing'}" for mode, claim in claims.items())

@@ -1,7 +1,7 @@
-"""Private folders in an environment: laid and looked at by a program of ours in there (guest/generator_dirs.py).
+"""Private folders in an environment: written and read there by our own program (guest/generator_dirs.py).
 
-A process for each file that is laid would take longer than the generator. What is to be laid waits until somebody looks
-or runs something, and then goes in one turn.
+One process for each file would take longer than the generator. Changes are therefore queued. They are sent in one batch
+when the folders are read or a program runs.
 """
 
 import base64
@@ -24,13 +24,13 @@ class EnvironmentDirs(PrivateDirs):
         self._environment = environment
         self._top = f"{environment.folder.rstrip('/')}/generators-{secrets.token_hex(4)}"
         self._due: list[dict[str, Any]] = []
-        self._looks: dict[str, Any] = {}  # since nothing was laid or run: one look is as good as another
+        self._looks: dict[str, Any] = {}  # snapshots since the last change or run: they are still valid
         places = {name: f"{self._top}/{place}" for name, place in PLACES.items()}
         super().__init__(places, f"{self._top}/own")
         self.fresh()
 
     def act(self, op: str, tops: Mapping[str, str], **words: Any) -> Any:
-        """HarnessError says what was wrong in there, be it with what waited."""
+        """Queues a change, or returns a snapshot. Raises HarnessError for a failure inside, also of a queued change."""
         if op != "snapshot":
             entries = [_encoded(entry) for entry in words.get("entries", ())]
             self._due.append({"op": op, "tops": tops, "entries": entries})
@@ -44,7 +44,7 @@ class EnvironmentDirs(PrivateDirs):
         self.act("empty", tops)
 
     def settle(self) -> None:
-        """All that waits is done: something will run."""
+        """Sends all queued changes, because a program is about to run."""
         self._perform()
         self._looks.clear()
 
@@ -54,7 +54,8 @@ class EnvironmentDirs(PrivateDirs):
 
     # ---- inside
     def _look(self) -> None:
-        """At all that is ever looked at: the user's folders, and what the generator said."""
+        """Takes snapshots of all folders that are ever read: the user's, and the own folder with the generator's
+        result."""
         every = (self.folders, {"OWN": self.own})
         told = self._perform(*map(_looking, every))[-len(every) :]
         self._looks = {_mark(tops): found for tops, found in zip(every, told, strict=True)}

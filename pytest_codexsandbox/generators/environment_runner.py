@@ -1,6 +1,6 @@
-"""Generators in an environment, such as a container: that is what confines them, and its programs are what they call.
+"""Generators in an environment, such as a container. The environment confines them, and they call its programs.
 
-The folders lie in there, beside its worlds. A Python function of this machine is none of its programs.
+The folders are inside, next to the environment's worlds. A Python function of this machine cannot run there.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _ALSO: Final = "use a program of a container (cmd:…), or leave out --codex-gen
 
 
 class EnvironmentRunner(Runner):
-    """Runs in an environment. `folders` are in there."""
+    """Runs generators in an environment. `folders` are the private folders there."""
 
     def __init__(self, environment: Environment, folders: EnvironmentDirs) -> None:
         if environment.spec.backend == "local":
@@ -34,10 +34,10 @@ class EnvironmentRunner(Runner):
         return f"the environment {self._environment.spec.id}"
 
     def close(self) -> None:
-        """Nothing of it lives on: a command's end is the end of its scope."""
+        """Does nothing: every process of a command ends with the command's scope."""
 
     def _before(self) -> None:
-        """What was written elsewhere in there is the environment's."""
+        """Does nothing: what is written elsewhere in the environment stays in the environment."""
 
     def _made(self, asked: GeneratorCall) -> Invocation:
         words = asked.generator.spec.words
@@ -58,7 +58,7 @@ class EnvironmentRunner(Runner):
         return self._environment.run_together([job.command for job, _ in prepared])
 
     def _need_room(self, told: Sequence[GeneratorRun]) -> None:
-        """Nobody has looked how much there is in there."""
+        """Does nothing: the disk space inside the environment is not measured."""
 
     def _strayed(self) -> tuple[str, ...]:
         return ()

@@ -1,7 +1,7 @@
-"""File store: contents that a generator wrote beside the configuration, on the disk, each once by its digest.
+"""File store: keeps other files that a generator wrote on the disk, each content once by its digest.
 
-A story is kept until the run ends. A generator may bring hundreds of files in every case of the corpus; in memory they
-would be there once for each case and each run.
+Case runs are kept until the run ends. A generator may write hundreds of files in every case of the corpus. In memory
+they would exist once for each case and each run.
 """
 
 import hashlib
@@ -20,14 +20,14 @@ SMALL: Final = 256  # bytes that stay in memory
 
 
 class FileStore:
-    """`folder`: of this worker, removed with the run's other folders."""
+    """`folder`: of this worker; the harness removes it with the other folders of the run."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._there: set[str] = set()
 
     def slim(self, story: CaseRun) -> CaseRun:
-        """Returns the story without contents that no check reads. Those of the last run stay readable (`read`)."""
+        """Returns the case run without contents that no check reads. Those of the last run stay readable (`read`)."""
         keep = {
             case_view.resolved(files, CONFIG, story.world)
             for files in (story.before, *(run.files for run in story.runs))
@@ -60,7 +60,7 @@ class FileStore:
 
 
 def read(state: FileState) -> bytes:
-    """Returns the content, from the store where it is there. HarnessError where it is not what was stored."""
+    """Returns the content, from the store if it was moved there. Raises HarnessError if the stored file changed."""
     if state.content or not state.sha256:
         return state.content
     try:

@@ -1,4 +1,4 @@
-"""Function lookup: whether the source of a module names a function at all. Nothing is imported, so nothing runs."""
+"""Function lookup: checks whether the source of a module names a function. It imports nothing, so no code runs."""
 
 import ast
 import importlib.machinery
@@ -10,13 +10,13 @@ from typing import Final
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.suggestions import did_you_mean
 
-# A module that holds one of these may define names that its source does not spell.
+# A module that contains one of these may define names that its source does not spell.
 _DYNAMIC: Final = re.compile(r"import\s+\*|__getattr__|\b(?:globals|locals|vars|setattr|exec|eval)\s*\(|sys\.modules")
 
 
 def check_function(module: str, function: str, path: Sequence[str], *, where: str) -> None:
-    """Raises InputError for a submodule that no file holds, and for a function that the module's source never names.
-    What cannot be told from files (a module of a finder, compiled code, names made at run time) passes."""
+    """Raises InputError for a submodule without a file, and for a function that the module's source never names. Passes
+    whatever files cannot show: modules of custom finders, compiled code, names made at run time."""
     source = _source(module, path, where)
     if source is None or _DYNAMIC.search(source):
         return
@@ -48,7 +48,7 @@ def _source(module: str, path: Sequence[str], where: str) -> str | None:
 
 
 def _finds_others(package: importlib.machinery.ModuleSpec) -> bool:
-    """Checks for a package that may find its modules elsewhere once it is imported."""
+    """Checks whether a package may find its modules elsewhere once it is imported."""
     text = _text(package)
     return text is not None and ("__path__" in text or bool(_DYNAMIC.search(text)))
 

@@ -1,4 +1,4 @@
-"""Calls of `codex` that a generator made, as the stub recorded them: starts of work, and all others. Pure."""
+"""Launches: the calls of `codex` that a generator made, as the stub recorded them, split by purpose. Pure."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,8 @@ from pytest_codexsandbox.model.generator import CodexLaunch
 
 
 def is_work(launch: CodexLaunch) -> bool:
-    """Checks whether Codex is started to work. Every other call asks or changes something, and the real Codex answers
-    it. Journals of earlier releases keep the words alone."""
+    """Checks whether a call starts Codex to work. Every other call queries or changes something, and the real Codex
+    answers it. Journals of earlier releases hold only the arguments."""
     return starts_work(launch.argv) if launch.work is None else launch.work
 
 
@@ -17,5 +17,5 @@ def work(launches: Sequence[CodexLaunch]) -> tuple[CodexLaunch, ...]:
 
 
 def answered(launches: Sequence[CodexLaunch]) -> tuple[CodexLaunch, ...]:
-    """Calls that the real Codex answered."""
+    """Returns the calls that the real Codex answered."""
     return tuple(one for one in launches if not is_work(one))

@@ -1,7 +1,7 @@
 """Private folders on this machine.
 
-The folders themselves stay, since they are shown to processes that live on. What was in them is put away and removed
-at the end: a file system that remembers removed files makes every new one dear.
+The folders themselves stay, because long-lived processes have them mounted. Their content is moved away and removed at
+the end: on a file system that remembers removed files, each removal makes every new file slower.
 """
 
 import os
@@ -20,7 +20,7 @@ _MOST_STRAYED: Final = 50
 
 
 class LocalDirs(PrivateDirs):
-    """`folder` is made. `inside`: what the generator calls its folders, where that is not what we call them."""
+    """Creates `folder`. `inside`: the paths that the generator sees, where they differ from the real ones."""
 
     def __init__(self, folder: Path, inside: Mapping[str, str] | None = None) -> None:
         self.folder = Path(os.path.realpath(folder))
@@ -48,19 +48,19 @@ class LocalDirs(PrivateDirs):
         for top in tops.values():
             self._put_away(top)
 
-    # ---- the machine's own folders, as empty ones of ours
+    # ---- empty folders that replace the machine's own
     def private(self, path: str) -> str:
-        """The empty folder that is shown in the place of `path`."""
+        """Returns the empty folder that replaces `path` for the generator, and creates it if needed."""
         folder = self.away / path.strip("/").replace("/", "%")
         folder.mkdir(mode=0o700, exist_ok=True)
         return str(folder)
 
     def settle(self) -> None:
-        """What is in them now belongs there: points to mount on."""
+        """Remembers the present content of the replaced folders: it consists of mount points."""
         self._base = set(self._strays())
 
     def strayed(self) -> tuple[str, ...]:
-        """What was written into them, by the machine's own names; it is removed."""
+        """Removes what was written into the replaced folders and returns its real paths."""
         found = [name for name in self._strays() if name not in self._base]
         tops = [name for name in found if name.rpartition("/")[0] not in found]
         for name in tops:
@@ -70,7 +70,7 @@ class LocalDirs(PrivateDirs):
         return tuple(_real_name(name) for name in leaves[:_MOST_STRAYED])
 
     def is_whole(self) -> bool:
-        """Whether every point to mount on is still where it was."""
+        """Checks whether every mount point is still where it was."""
         return self._base <= set(self._strays())
 
     def _strays(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class LocalDirs(PrivateDirs):
             try:
                 grave.mkdir(exist_ok=True)
                 entry.rename(grave / entry.name)
-            except OSError:  # closed to us by who made it: removing opens it first
+            except OSError:  # its maker took the permissions away: `remove` restores them first
                 here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 try:
                     left = safe_paths.remove(entry.name, here)
@@ -117,7 +117,7 @@ class LocalDirs(PrivateDirs):
 
 
 def place(folder: Path) -> Path:
-    """A new name for a stage below a run's folder."""
+    """Returns a new path for private folders below a run's folder."""
     return folder / f"stage-{secrets.token_hex(4)}"
 
 

@@ -1,4 +1,5 @@
-"""What a generator writes into an empty file, and the lines around it: for cases that begin with a block of its own."""
+"""Managed block: what a generator writes into an empty file, and its marker lines. Cases that begin with a block of the
+generator's own need it."""
 
 import msgspec
 
@@ -8,17 +9,17 @@ from pytest_codexsandbox.model.generator_spec import Generator
 
 
 class CaseNotApplicable(Unavailable):
-    """A case that cannot be put to this generator: it has no block, or no markers."""
+    """Raised for a case that this generator cannot get: it writes no block, or no markers."""
 
 
 class ManagedBlock(msgspec.Struct, frozen=True, kw_only=True):
     text: bytes = b""  # without the newline at its end
     marker: Marker | None = None
-    why: str = ""  # it could not be had
+    why: str = ""  # why there is no block
 
 
 def content(files: Files) -> bytes | None:
-    """Of the configuration, where it is a file."""
+    """Returns the content of the configuration; None if it is no file."""
     state = files.get(CONFIG)
     return state.content if state is not None and state.kind == "file" else None
 
@@ -33,7 +34,7 @@ def block(outcome: GeneratorRun, generator: Generator) -> ManagedBlock:
 
 
 def _inferred(text: bytes) -> Marker | None:
-    """Comments that stand alone on the first and on the last line of all that it wrote."""
+    """Infers the markers: two different comments on the first and the last line of what the generator wrote."""
     lines = text.decode("utf-8", "surrogateescape").splitlines()
     first, last = lines[0], lines[-1]
     if len(lines) < 2 or not first.lstrip().startswith("#") or not last.lstrip().startswith("#") or first == last:

@@ -1,8 +1,8 @@
-"""The policy that a generator writes by itself, where nothing tells it what is asked for. Pure.
+"""Own policy: the policy that a generator writes if nothing tells it what is requested. Pure.
 
-It cannot know the requested roots and network. The mode that it writes where there is no file must be in force on
-every other file too; the parts of a policy that it does not write must stay as the user has them. Full access, a
-network or a further folder was not asked for: to grant one is a leak, unless a row of its declaration means it.
+Such a generator cannot know the requested roots and network. The mode that it writes where there is no file must be in
+force on every other file too. The parts of a policy that it does not write must stay as the user has them. Full access,
+a network or a further folder was not requested. To grant one is a leak, unless a row of its declaration means it.
 """
 
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ _WHY: Final = (
 
 
 def row(alone: GeneratorRun, world: Mapping[str, str]) -> DecisionRow:
-    """`alone`: what it does where there is no file."""
+    """Returns the row that states the generator's own policy. `alone`: its run where there is no file."""
     found = layers(alone.files, alone, world) if alone.ended == "exit" and not alone.code else ()
     data: dict[str, Any] = {}
     for layer in found:
         data = merged(data, layer.data)
     grants = granted(found, world)
     written = _written(data)
-    if not written or not grants.mode:  # of a profile that is built on no known one nothing is known here
+    if not written or not grants.mode:  # a profile that extends no known one: its policy is unknown here
         return UNTOLD
     if "sandbox" in written and grants.mode != "workspace-write":
         written |= {"roots", "network"}

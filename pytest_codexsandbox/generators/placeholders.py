@@ -1,4 +1,4 @@
-"""`@HOME@` and its like: in arguments before a run, and in what is recorded after it. Pure."""
+"""Placeholders such as `@HOME@`: filled into arguments before a run, put back into records after a run. Pure."""
 
 import json
 import re
@@ -14,7 +14,7 @@ NETWORK: Final = {True: "1", False: "0", None: ""}
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """Literally, once, and only what is known: a path may hold anything."""
+    """Replaces known placeholders in one pass. A path that contains a placeholder is not replaced again."""
     return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
 
 
@@ -27,7 +27,7 @@ def fill_bytes(content: bytes, values: Mapping[str, str]) -> bytes:
 
 
 def shown(path: str, values: Mapping[str, str]) -> str:
-    """A path below a private folder, with that folder's placeholder; the innermost one where folders nest."""
+    """Returns a path with the placeholder of its private folder; of nested folders the innermost."""
     inner = sorted((name for name in FOLDERS if name in values), key=lambda name: -len(values[name]))
     for name in inner:
         if path == values[name] or path.startswith(values[name] + "/"):
@@ -36,7 +36,7 @@ def shown(path: str, values: Mapping[str, str]) -> str:
 
 
 def of_folders(folders: Mapping[str, str], own: str) -> dict[str, str]:
-    """The placeholders that are paths. `own`: the folder of the request and the result."""
+    """Returns the placeholders that are paths. `own`: the folder of the request and the result."""
     paths = {name: folders[name] for name in FOLDERS if name in folders}
     return {
         **paths,
@@ -47,7 +47,7 @@ def of_folders(folders: Mapping[str, str], own: str) -> dict[str, str]:
 
 
 def of_wish(wish: Intent, version: str, paths: Mapping[str, str]) -> dict[str, str]:
-    """The placeholders that say what is asked for."""
+    """Returns the placeholders that describe the intent."""
     return {
         "ROOTS_JSON": json.dumps(roots(wish, paths), ensure_ascii=False),
         "NETWORK": NETWORK[wish.network],

@@ -1,4 +1,4 @@
-"""The acts that show which policy is in force, whatever it is, and what each of them must do under one. Pure."""
+"""Policy acts: the acts that show which policy is in force, and what each act must do under a given policy. Pure."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ INSERT: Final = ["INSERT INTO t VALUES('written inside')"]
 ROOT: Final = "@ROOT0@"
 SIBLING: Final = "@SIBLING@"
 HOME: Final = "@HOME@"
-WORLD: Final = "@WORLD@"  # a root of the user's may be a folder in which every other of a call lies
+WORLD: Final = "@WORLD@"  # a user's root may be a folder that contains all other folders of a call
 BOARD: Final = f"{ROOT}/@NAME@.db"
 BESIDE: Final = f"{SIBLING}/@NAME@.db"
 
@@ -54,13 +54,13 @@ CLAIMS: Final = {
 
 
 def grants_everything(expect: ExpectedPolicy) -> bool:
-    """Checks whether the whole machine was asked for: then no write shows that a sandbox is on."""
+    """Checks whether the whole machine was requested. Then no write can show that a sandbox is on."""
     return any(root in ("/", WORLD) for root in expect.roots or ())
 
 
 def permitted(expect: ExpectedPolicy) -> dict[str, bool]:
-    """Act → whether it must work; what nobody has said anything about is left out. A folder that lies in one that was
-    asked for was asked for, be it the home or the whole machine."""
+    """Returns act → whether it must succeed. Acts that no request decides are left out. A folder inside a requested one
+    counts as requested, also if that is the home or the whole machine."""
     everything = expect.sandbox == "danger-full-access"
     writes = expect.sandbox == "workspace-write"
     roots = tuple("/" if root == WORLD else root for root in expect.roots or ())
@@ -69,7 +69,7 @@ def permitted(expect: ExpectedPolicy) -> dict[str, bool]:
         return everything or (writes and lies_in(folder, roots))
 
     network = {} if expect.network is None and not everything else {"http": everything or bool(expect.network)}
-    if writes and expect.roots is None:  # nobody can tell what the user's own file grants
+    if writes and expect.roots is None:  # the grants of the user's own file are unknown
         return {"workspace": True, **network}
     return {
         "workspace": everything or writes,

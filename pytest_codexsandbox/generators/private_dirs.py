@@ -1,4 +1,5 @@
-"""The private folders of one generator at a time, wherever they lie: laid for a case, looked at, emptied for others."""
+"""Private folders of one generator at a time, here or in an environment: filled for a case, read, emptied
+afterwards."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -22,22 +23,23 @@ _BEHIND_HOME: Final = "dotfiles/codex"
 
 
 class PrivateDirs:
-    """`folders`: placeholder → folder, as we know it; `inside`: as the generator does; `own`: of requests, results."""
+    """`folders`: placeholder → real folder; `inside`: the paths that the generator sees; `own`: of requests and
+    results."""
 
     def __init__(self, folders: Mapping[str, str], own: str, inside: Mapping[str, str] | None = None) -> None:
         self.folders, self.own = dict(folders), own
         self.inside = {**folders, **(inside or {})}
 
     def act(self, op: str, tops: Mapping[str, str], **words: Any) -> Any:
-        """One of staging's, where the folders are. OSError and ValueError say what was wrong."""
+        """Performs an operation of guest/generator_dirs.py where the folders are. Raises OSError and ValueError."""
         raise NotImplementedError
 
     def empty(self, tops: Mapping[str, str]) -> None:
-        """Each is there, with nothing in it."""
+        """Empties each folder and creates it if it is missing."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """They are gone."""
+        """Removes the folders."""
         raise NotImplementedError
 
     # ---- names
@@ -47,11 +49,11 @@ class PrivateDirs:
 
     @property
     def paths(self) -> dict[str, str]:
-        """Placeholder → path, as the generator knows it."""
+        """Returns placeholder → path, as the generator sees it."""
         return self.paths_of(0)
 
     def paths_of(self, number: int) -> dict[str, str]:
-        """For one of several that run at once: its request and its result are its own."""
+        """Returns the paths for one of several parallel runs, each with its own request and result."""
         return placeholders.of_folders(self.inside, f"{self.own}/{number}" if number else self.own)
 
     # ---- before
@@ -59,7 +61,7 @@ class PrivateDirs:
         self.empty({**self.folders, "OWN": self.own})
 
     def lay(self, case: Case, values: Mapping[str, str], declaration: Declaration) -> None:
-        """Lays the user's files, and the tool's own. Where both name one path, the user's file is there."""
+        """Writes the user's files and the tool's own. Where both name one path, the user's file wins."""
         setup = {path: placeholders.fill(text, values).encode() for path, text in declaration.setup.items()}
         users = _of_config(case, values, self.folders["HOME"])
         entries = [
@@ -75,14 +77,14 @@ class PrivateDirs:
             raise HarnessError(f"the case {case.id!r} cannot be set up", where=where, why=str(problem)) from problem
 
     def ready(self, request: bytes, number: int = 0) -> None:
-        """For one run: the request is there, and nothing that an earlier one said. `number`: of several at once."""
+        """Writes the request for one run and removes what earlier runs left. `number`: of several parallel runs."""
         if not number:
             self.empty({"OWN": self.own})
         path = f"{number}/request.json" if number else "request.json"
         self.act("lay", {"OWN": self.own}, entries=[_file("OWN", path, request)])
 
     def lay_own(self, path: str, content: bytes, mode: int) -> None:
-        """A file of ours for the generator."""
+        """Writes one of the harness's files for the generator."""
         self.act("lay", {"OWN": self.own}, entries=[{**_file("OWN", path, content), "mode": mode}])
 
     # ---- after
@@ -95,19 +97,19 @@ class PrivateDirs:
         }
 
     def told(self, number: int = 0) -> FileState | None:
-        """The result that it gave, if it gave one."""
+        """Returns the result that the generator wrote; None if it wrote none."""
         path = f"@OWN@/{number}/result.json" if number else "@OWN@/result.json"
         return as_files(self.act("snapshot", {"OWN": self.own})).get(path)
 
     def launches(self) -> tuple[bytes, ...]:
-        """What the stub wrote down."""
+        """Returns what the stub recorded."""
         found = as_files(self.act("snapshot", {"OWN": self.own}))
         head = f"@OWN@/{LAUNCHES}/"
         recorded = sorted(name for name in found if name.startswith(head) and name.endswith(".json"))
         return tuple(found[name].content for name in recorded)
 
 
-# ---- what is laid
+# ---- entries to write
 Entry = dict[str, Any]
 
 
@@ -116,7 +118,7 @@ def _file(top: str, path: str, content: bytes) -> Entry:
 
 
 def _of_home(case: Case) -> list[Entry]:
-    """A mode comes into force when everything is laid."""
+    """Returns the entries of the Codex home. A folder's mode is set after everything is written."""
     place = PLACES["CODEX_HOME"].removeprefix(f"{PLACES['HOME']}/")
     if case.link not in ("symlinked-home", "missing-home"):
         usual = case.folder_mode == USUAL
@@ -162,7 +164,7 @@ def _beside(users: Sequence[Entry], tools: Sequence[Entry], case: Case) -> list[
 
 
 def _of_files(files: Mapping[str, bytes], values: Mapping[str, str], inside: Mapping[str, str]) -> Sequence[Entry]:
-    """A name that ends in `/` is a folder."""
+    """Returns entries for files with placeholders in their names. A name that ends in `/` is a folder."""
     entries = []
     for name, content in files.items():
         path = placeholders.shown(placeholders.fill(name, values), inside)

@@ -1,4 +1,4 @@
-"""What a generator is told: its request as JSON, and its whole environment, built from nothing. Pure."""
+"""Request and environment of a generator: the request as JSON, and all environment variables. Pure."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _XDG: Final = {
 
 
 def request(wish: Intent, values: Mapping[str, str], declaration: Declaration, *, codex: str, run: int) -> Request:
-    """`values`: of every placeholder. `codex`: the program, as the generator may call it."""
+    """Builds the request. `values`: of every placeholder. `codex`: the path by which the generator may call Codex."""
     return Request(
         platform=wish.platform,
         version=values["VERSION"],
@@ -45,7 +45,7 @@ def request(wish: Intent, values: Mapping[str, str], declaration: Declaration, *
 def environment(
     asked: Request, values: Mapping[str, str], declaration: Declaration, *, folders: Sequence[str]
 ) -> dict[str, str]:
-    """`folders`: what goes before the usual search path, the stub's first."""
+    """Builds the whole environment from nothing. `folders`: put before the usual search path, the stub's first."""
     home = values["HOME"]
     return {
         **_QUIET,

@@ -1,6 +1,6 @@
-"""What a generator is made of on this machine: its program, the folders that it must see, its module's place.
+"""Required paths: the program of a generator, the folders that it must see, and the place of its module.
 
-Nothing of it is started or imported here: this is asked while a run is planned.
+Nothing is started or imported here, because a run is planned with this.
 """
 
 import importlib.machinery
@@ -27,24 +27,27 @@ from pytest_codexsandbox.model.generator_spec import Generator
 
 GROUP: Final = "codexsandbox.generators"
 GUEST: Final = Path(__file__).parent.parent / "guest"
-CODEX: Final = "codex"  # as the first word of a command: the cell's own
+CODEX: Final = "codex"  # first word of a command: the cell's own Codex
 _INTERPRETERS: Final = ("node",)
 _LINKS: Final = 20
-_SHEBANGS: Final = 3  # of one program after the other
+_SHEBANGS: Final = 3  # how far a chain of interpreters is followed
 
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
-    """How a generator is started here."""
+    """How a generator is started on this machine."""
 
-    argv: tuple[str, ...] = ()  # placeholders standing
+    argv: tuple[str, ...] = ()  # with placeholders
     function: tuple[str, str] = ("", "")  # module and name, where it is a Python function
-    path: tuple[str, ...] = ()  # where modules are looked for
-    folders: tuple[str, ...] = ()  # before the usual search path
+    path: tuple[str, ...] = ()  # where modules are searched
+    folders: tuple[str, ...] = ()  # put before the usual search path
     readable: tuple[str, ...] = ()
 
 
 def made(generator: Generator, *, codex: str = "") -> Invocation:
-    """InputError where there is no such program, module or entry point. `codex`: the program of the cell."""
+    """Returns how to start a generator. Raises InputError if its program, module or entry point is missing.
+
+    `codex`: the program of the cell.
+    """
     scheme = generator.spec.scheme
     if scheme in ("py", "ep"):
         return _of_function(generator, codex)
@@ -54,13 +57,14 @@ def made(generator: Generator, *, codex: str = "") -> Invocation:
 
 
 def check(generator: Generator) -> None:
-    """For plans: whether it could be started at all. The module of a function is read and not imported."""
+    """Checks, for a plan, whether a generator can be started. Reads the module of a function without importing it."""
     for part in generator.spec.parts or (generator,):
-        made(part, codex=sys.executable)  # whichever: the cell's own is there
+        made(part, codex=sys.executable)  # any program will do: a cell has its own Codex
 
 
 def need_programs(known: GeneratorSet) -> None:
-    """Of those that were asked for and that nobody has to bring: what is not there is said before anything starts."""
+    """Checks the requested generators that need no installation, so that a missing one is reported before anything
+    starts."""
     for name in known.asked:
         one = known.generators[name]
         if not any(part.declaration.install for part in one.spec.parts or (one,)):
@@ -125,18 +129,19 @@ _ELF: Final = b"\x7fELF"
 
 
 def _beside(word: str, base: Path) -> str:
-    """Return the next step. A file of this name in the current folder is only taken where its path is given."""
+    """Returns the next step. A file of this name in the current folder is used only if its path is given."""
     if (base / FOLDER / f"{word}.toml").is_file():
         return f"name it without arguments: {word}"
     return f"give its path: ./{word}" if (base / word).is_file() else "install it, or give its path"
 
 
 def _need_interpreter(word: str, path: Path) -> None:
-    """The kernel's word for both faults is the same as for a program that is not there, or no word at all."""
+    """Raises InputError for a missing interpreter or a text file without `#!`. The kernel reports the first like a
+    missing program, and the second not at all."""
     try:
         with path.open("rb") as file:
             head = file.read(256)
-    except OSError:  # it may be executed and not be read
+    except OSError:  # executable, but not readable
         return
     if head.startswith(b"#!"):
         named = head[2:].split(b"\n")[0].decode("utf-8", "replace").strip()
@@ -158,17 +163,18 @@ def _need_interpreter(word: str, path: Path) -> None:
 
 
 def _absolute(word: str, base: Path) -> str:
-    """A file beside who typed it: the generator starts in its workspace, where that name would mean nothing."""
+    """Makes the name of an existing file absolute. The generator starts in its workspace, where a relative name would
+    mean another file."""
     if word.startswith(("-", "/", "@", "~")) or not ("/" in word or Path(word).suffix):
         return word
     try:
         return str((base / word).resolve()) if (base / word).is_file() else word
-    except (OSError, ValueError):  # no name of a file
+    except (OSError, ValueError):  # not a valid file name
         return word
 
 
 def _of_program(path: str, depth: int = 0) -> Iterator[str]:
-    """Its folder and the one that a link to it leads to, with what belongs to them; then its interpreter's."""
+    """Yields the folders of a program, of every link to it, of its installation and of its interpreter."""
     for place in _hops(path):
         yield _folder_of(place)
         yield from _around(Path(place))
@@ -178,7 +184,7 @@ def _of_program(path: str, depth: int = 0) -> Iterator[str]:
 
 
 def _hops(path: str) -> Iterator[str]:
-    """It, each place that a link leads to on the way, and where it really is."""
+    """Yields the path, each target of a link on the way, and the real path."""
     hop = path
     for _ in range(_LINKS):
         yield hop
@@ -214,7 +220,7 @@ def _of_venv(file: Path) -> Iterator[str]:
 
 
 def _interpreter(path: str) -> str:
-    """What its first line names; of `/usr/bin/env python3` the latter."""
+    """Returns the interpreter in the first line of a file; for `/usr/bin/env python3` the path of python3."""
     try:
         with Path(path).open("rb") as file:
             first = file.read(256).split(b"\n")[0]
@@ -228,7 +234,7 @@ def _interpreter(path: str) -> str:
 
 
 def _of_codex(codex: str) -> Iterator[str]:
-    """With what lies beside it."""
+    """Yields the folders of Codex, with the resources next to it."""
     if codex:
         yield from _of_program(codex)
         above = Path(os.path.realpath(codex)).parent.parent
@@ -267,7 +273,7 @@ def _of_function(generator: Generator, codex: str) -> Invocation:
 
 
 def target(generator: Generator) -> str:
-    """`module:function`."""
+    """Returns `module:function`."""
     if generator.spec.scheme == "py":
         return generator.spec.text
     points = {point.name: point.value for point in importlib.metadata.entry_points(group=GROUP)}
@@ -281,7 +287,7 @@ def target(generator: Generator) -> str:
 
 
 def _origin(module: str, path: Iterable[str], generator: Generator) -> tuple[str, ...]:
-    """Where its outermost package lies; importing that is not needed to find it."""
+    """Returns the folder of a module's outermost package, without importing it."""
     name = module.partition(".")[0]
     found = importlib.machinery.PathFinder.find_spec(name, list(path)) or _of_a_finder(name)
     if found is None:
@@ -301,13 +307,13 @@ def _of_a_finder(name: str) -> importlib.machinery.ModuleSpec | None:
 
 
 def python() -> tuple[str, ...]:
-    """What our own programs need in order to run."""
+    """Returns the paths that our own programs need in order to run."""
     return _narrow(_of_python())
 
 
 @cache
 def _of_python() -> tuple[str, ...]:
-    """This Python, as it runs our own programs and functions."""
+    """Returns the paths of this Python, which runs our own programs and functions."""
     found = {sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(os.__file__).parent), str(GUEST.parent)}
     return tuple(sorted({*found, *_of_program(sys.executable)}))
 
@@ -320,7 +326,7 @@ def _folders_of_interpreters() -> Iterator[str]:
 
 
 def _narrow(places: Iterable[str]) -> tuple[str, ...]:
-    """Without what the system shows anyway, what is not there, what is too wide, and what lies in another of them."""
+    """Drops paths that the system shows anyway, that are missing or too wide, or that lie in another one."""
     there = sorted({one for one in places if Path(one).exists() and not is_of_the_system(one) and not is_too_wide(one)})
     return tuple(one for one in there if not any(one.startswith(f"{other}/") for other in there))
 

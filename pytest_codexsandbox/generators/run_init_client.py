@@ -1,4 +1,4 @@
-"""Our end of the pipe to a warden: commands and calls go in, how they ended comes out."""
+"""Run init client: sends commands and calls through a pipe to the run init, and reads their results."""
 
 import os
 import select
@@ -18,7 +18,7 @@ from pytest_codexsandbox.guest import wire
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.system import process
 
-_PATIENCE: Final = 30.0  # beyond a time limit: the warden itself keeps every one
+_PATIENCE: Final = 30.0  # beyond a time limit: the run init enforces every limit itself
 _SAID: Final = 64 * 1024 * 1024
 _FILE: Final = 64 * 1024 * 1024
 _SIZE: Final = 256 * 1024 * 1024
@@ -26,7 +26,7 @@ _ENTRIES: Final = 20_000
 
 
 class FunctionCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A Python function, in the place of a command's argv."""
+    """A Python function to call, instead of a command's argv."""
 
     module: str
     function: str
@@ -36,14 +36,14 @@ class FunctionCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What nobody needs more of to write a configuration."""
+    """Limits of a run, far above what writing a configuration needs."""
 
     said: int = _SAID  # bytes on both streams
     file: int = _FILE  # bytes of one file
     size: int = _SIZE  # bytes in all folders
     entries: int = _ENTRIES
-    tops: tuple[str, ...] = ()  # the folders, as they are called where the warden is
-    shown: tuple[str, ...] = ()  # what is bound into them and cannot be written: nobody's of this run
+    tops: tuple[str, ...] = ()  # the folders, by the paths that the run init sees
+    shown: tuple[str, ...] = ()  # read-only paths bound into the folders: their content is not from this run
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunInitClient:
-    """Not for several threads at once."""
+    """Client of one run init. Not for several threads at once."""
 
     def __init__(self, child: process.Child, name: str, log: Path) -> None:
         self._child, self._name, self._log = child, name, log
@@ -61,7 +61,8 @@ class RunInitClient:
         self.lost = ""
 
     def run(self, jobs: Sequence[Job], limits: Limits) -> tuple[CommandResult, ...]:
-        """All at once; each ends by its own limit. Lost: the warden is no more, and nothing that it kept."""
+        """Runs all jobs at once, each with its own time limit. Raises EnvironmentLost if the run init ended; then its
+        processes have ended too."""
         commands = [
             {**msgspec.to_builtins(msgspec.structs.replace(job.command, stdin=b"")), "call": _words(job.call)}
             for job in jobs
@@ -107,7 +108,7 @@ class RunInitClient:
 
 
 def readable_by(fd: int, limit: float) -> bool:
-    """Whether something can be read before `limit`, by the clock that only goes on."""
+    """Waits until `fd` is readable; False if `limit`, a time of the monotonic clock, comes first."""
     asked = select.poll()
     asked.register(fd, select.POLLIN)
     return bool(asked.poll(max(0.0, limit - time.monotonic()) * 1000))
@@ -119,7 +120,7 @@ def _words(call: FunctionCall | None) -> dict[str, Any] | None:
 
 @contextmanager
 def warded(walls: Sequence[str], *, log: Path, name: str) -> Iterator[RunInitClient]:
-    """`walls`: the words before the program's. Leaving ends whatever runs there."""
+    """Starts a run init and yields its client. `walls`: words before the program's. Leaving ends all its processes."""
     argv = (*walls, sys.executable, "-I", "-S", str(GUEST / "run_init.py"))
     env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
     with log.open("ab") as said, process.running(argv, cwd="/", env=env, stderr=said) as child:

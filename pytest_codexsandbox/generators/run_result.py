@@ -1,6 +1,6 @@
-"""What a run of a generator came to: its end, its own result if it gave one, else what the stub `codex` saw. Pure.
+"""Run result: how a generator ended, with its own result if it wrote one, else what the stub `codex` recorded. Pure.
 
-Everything in here was written by the generator or could have been: it is read strictly, and never believed further.
+A generator wrote all of this, or could have. It is parsed strictly, and trusted no further.
 """
 
 import re
@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.command import CommandResult
 from pytest_codexsandbox.model.generator import CodexLaunch, Declaration, Files, FileState, GeneratorRun
 from pytest_codexsandbox.model.printed_text import text_of
 
-SAID: Final = 64 * 1024  # of each stream is kept
+SAID: Final = 64 * 1024  # bytes kept of each stream
 RESULT_LIMIT: Final = 1024 * 1024
 _MOST_LAUNCHES: Final = 20
 _NOISE: Final = re.compile(r"CXG_.*|CODEXSANDBOX_.*|PWD|OLDPWD|SHLVL|_")
@@ -36,7 +36,7 @@ _PLAIN: Final = ("--full-auto", "--approve-for-me", "--yolo", "--dangerously-byp
 
 
 class OwnResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The result JSON."""
+    """The result JSON that a generator may write."""
 
     files: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
@@ -58,13 +58,14 @@ def outcome(
     files: Files,
     strayed: Sequence[str] = (),
 ) -> GeneratorRun:
-    """`given`: the environment that it ran in. `folders`: the private ones, by the paths that it knew."""
+    """Builds the record of a run. `given`: the environment that the generator ran in. `folders`: the private folders,
+    by the paths that the generator sees."""
     told, wrong = _told(result, folders)
     started, forged = _launches(launches)
     derived = _derived(started, given)
     if told is not None and not told.argv:
         told = msgspec.structs.replace(told, argv=derived.argv)
-    elif told is not None and derived.argv and told.argv != derived.argv:  # what was seen counts
+    elif told is not None and derived.argv and told.argv != derived.argv:  # what the stub recorded counts
         shown = shlex.join(derived.argv)[:200]
         told, wrong = None, f"its result gives other arguments than those that it started codex with: {shown}"
     told = told or derived
@@ -97,7 +98,7 @@ def said(stream: bytes) -> str:
 
 
 def _told(result: FileState | None, folders: Sequence[str]) -> tuple[OwnResult | None, str]:
-    """Its own word, and what is wrong with it."""
+    """Returns the generator's own result, and what is wrong with it."""
     if result is None:
         return None, ""
     if result.kind != "file":
@@ -128,7 +129,8 @@ def _launches(recorded: Sequence[bytes]) -> tuple[tuple[CodexLaunch, ...], str]:
 
 
 def _derived(launches: Sequence[CodexLaunch], given: Mapping[str, str]) -> OwnResult:
-    """The last start of work counts. No other call gives Codex an argument: the real one has answered it."""
+    """Derives a result from the last start of work. Other calls say nothing about Codex's arguments: the real Codex has
+    answered them."""
     started = work(launches)
     if not started:
         return OwnResult()
@@ -143,7 +145,7 @@ def _derived(launches: Sequence[CodexLaunch], given: Mapping[str, str]) -> OwnRe
 
 
 def overrides(argv: Sequence[str]) -> tuple[str, ...]:
-    """The words of a start of Codex that say what it may do."""
+    """Returns the options of a start of Codex that decide what it may do."""
     found: list[str] = []
     words = iter(argv)
     for word in words:

@@ -1,6 +1,6 @@
-"""Runs of generators on a stage of this machine: confined, or not where the user has said so.
+"""Runner: runs generators in private folders of this machine, confined unless the user asked for no confinement.
 
-A warden is kept for each set of folders that generators must see: a run of a Python function costs a fork.
+It keeps one run init for each set of folders that generators must see. A run of a Python function then costs one fork.
 """
 
 import shlex
@@ -26,23 +26,23 @@ from pytest_codexsandbox.model.generator import GeneratorRun, Intent, Request
 from pytest_codexsandbox.model.generator_spec import Generator
 
 _MOST_WARDS: Final = 4
-FULL: Final = 16 << 20  # bytes: a disk with less is full, whoever gives room back meanwhile
+FULL: Final = 16 << 20  # bytes: a disk with less counts as full, even if space is freed meanwhile
 NO_ROOM: Final = "No space left on device"
 
 
 class GeneratorCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One run: who is asked for what. `codex`: the program of the cell, "" where there is none."""
+    """One run: the generator and the intent. `codex`: the program of the cell, "" if there is none."""
 
     generator: Generator
     wish: Intent
     version: str
     codex: str = ""
     run: int = 1
-    prefix: tuple[str, ...] = ()  # a tracer's words, before the generator's own
+    prefix: tuple[str, ...] = ()  # a tracer's words, put before the generator's own
 
 
 class Runner:
-    """For one stage. Leaving it ends every warden."""
+    """Runs generators in one set of private folders. `close` ends every run init."""
 
     def __init__(self, stage: LocalDirs, confinement: Confinement) -> None:
         self.stage: PrivateDirs = stage
@@ -61,12 +61,12 @@ class Runner:
             self._leave(next(iter(self._wards)))
 
     def run(self, asked: GeneratorCall) -> GeneratorRun:
-        """What cannot be started is an outcome too."""
+        """Runs one generator. A failure to start is a result too."""
         return self.together([asked])[0]
 
     def together(self, asked: Sequence[GeneratorCall]) -> tuple[GeneratorRun, ...]:
-        """All at once on the same files, each with a request and a result of its own. What the stub saw is told only
-        where there is but one."""
+        """Runs all at once on the same files, each with its own request and result. The stub's records are returned
+        only for a single generator."""
         self._before()
         try:
             prepared = [self._prepared(one, number) for number, one in enumerate(asked)]
@@ -94,7 +94,7 @@ class Runner:
         return told
 
     def _need_room(self, told: Sequence[GeneratorRun]) -> None:
-        """One that found no room on a full disk has shown nothing about itself."""
+        """Raises HarnessError if a generator failed on a full disk. Such a run shows nothing about the generator."""
         left = disk_space.least([str(self._here.root)])
         said = (word for one in told for word in (one.stderr, one.stdout, one.reason, one.error))
         if 0 <= left < FULL and any(NO_ROOM in word for word in said):
@@ -102,11 +102,11 @@ class Runner:
             raise HarnessError("a generator failed because the disk is full", where=str(self._here.root), why=why)
 
     def _before(self) -> None:
-        """What was there already was nobody's of this run."""
+        """Discards what was in the replaced folders before this run."""
         self._here.strayed()
 
     def values(self, asked: GeneratorCall, number: int = 0) -> dict[str, str]:
-        """Placeholder → what stands for it. `number`: of several at once."""
+        """Returns placeholder → value. `number`: of several parallel runs."""
         paths = self.stage.paths_of(number)
         return {**paths, **placeholders.of_wish(asked.wish, asked.version, paths)}
 
@@ -122,7 +122,7 @@ class Runner:
         works = declaration.codex_on_path
         stubs = self._stubs_of(works=works)
         made = self._made(asked)
-        if is_start_of_codex(asked.generator):  # of nothing before it: how it is started is all that it gives
+        if is_start_of_codex(asked.generator):  # how this command starts Codex is its whole result
             made = msgspec.structs.replace(made, argv=(f"{stubs}/codex", *made.argv[1:]))
         request = request_environ.request(asked.wish, values, declaration, codex=f"{stubs}/codex", run=asked.run)
         self.stage.ready(request_environ.as_bytes(request), number)
@@ -131,7 +131,7 @@ class Runner:
         return self._job(asked, made, request, values, env, number=number), made
 
     def _made(self, asked: GeneratorCall) -> Invocation:
-        """Looked for once: three runs on each of two hundred files find the same programs."""
+        """Returns how to start a generator, cached: three runs on each of two hundred files use the same programs."""
         key = (msgspec.json.encode(asked.generator), asked.codex)
         if key not in self._found:
             made = required_paths.made(asked.generator, codex=asked.codex)
@@ -160,8 +160,8 @@ class Runner:
                 request=request_environ.as_json(request),
                 result=values["RESULT"],
             )
-            argv = (f"py:{module}:{function}",)  # what it is called; nobody starts that
-            if asked.prefix:  # a tracer wants a process of its own
+            argv = (f"py:{module}:{function}",)  # a name for messages: it is never executed
+            if asked.prefix:  # a tracer needs a separate process
                 argv, call = self._once(call, number), None
         command = Command(
             argv=(*asked.prefix, *argv),
@@ -198,14 +198,14 @@ class Runner:
         if not self.confinement.bwrap:
             return ()
         found = self._here.strayed()
-        if not self._here.is_whole():  # a place that something is mounted on was moved: nobody there sees its folders
+        if not self._here.is_whole():  # a mount point was moved: later processes would not see these folders
             self.close()
         return found
 
     def _not_started(self, why: str) -> GeneratorRun:
         return GeneratorRun(ended="not-started", error=why, files=self.stage.files())
 
-    # ---- wardens
+    # ---- run inits
     def _ward(self, shown: tuple[str, ...]) -> RunInitClient:
         if not self.confinement.bwrap:
             shown = ()
@@ -216,7 +216,7 @@ class Runner:
             walls = self.confinement.walls(self._here, shown)
             name = self.by or "unconfined"
             ward = stack.enter_context(warded(walls, log=self._here.folder / "warden.log", name=name))
-            ward.run([_nothing()], Limits())  # now everything is mounted
+            ward.run([_nothing()], Limits())  # after this run everything is mounted
             self._here.settle()
             self._wards[shown] = ward, stack
         return self._wards[shown][0]
@@ -228,7 +228,7 @@ class Runner:
                 found[1].close()
 
     def _stubs_of(self, *, works: bool) -> str:
-        """The folder of a `codex` that writes down how it was called."""
+        """Returns the folder of a `codex` that records its calls."""
         return str(self._stubs / ("works" if works else "recorded"))
 
     def _stub(self, words: tuple[str, ...], folder: str) -> None:
@@ -241,18 +241,19 @@ class Runner:
 
 
 def is_start_of_codex(generator: Generator) -> bool:
-    """Checks for a command that is itself a start of work: `codex exec -c key=value PROMPT`."""
+    """Checks whether a command is itself a start of work: `codex exec -c key=value PROMPT`."""
     words = generator.spec.words
     return words[:1] == (required_paths.CODEX,) and starts_work(words[1:])
 
 
 def stub_of(*, works: bool, codex: str) -> tuple[str, ...]:
-    """The recorder's words. `works`: a start of work is handed to `codex` too; it gets every other call anyway."""
+    """Returns the recorder's words. With `works`, the real Codex gets starts of work too; it gets every other call
+    anyway."""
     return ("1" if works and codex else "0", codex)
 
 
 def stub(python: str, guest: str, own: str, words: tuple[str, ...]) -> str:
-    """A program `codex` that writes down how it was called (guest/codex_stub.py)."""
+    """Returns the text of a program `codex` that records its calls (guest/codex_stub.py)."""
     argv = (python, "-I", "-S", f"{guest}/codex_stub.py", f"{own}/{LAUNCHES}", *words)
     return f'#!/bin/sh\nexec {shlex.join(argv)} "$@"\n'
 

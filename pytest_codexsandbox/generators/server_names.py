@@ -1,6 +1,6 @@
 """MCP server names: fills `@SERVER@` in a case with the name of a server that the generator itself writes. Pure.
 
-A user may have a server of that very name. Only then does a generator meet its own table in the user's spelling.
+A user may have a server of the same name. Only then does a generator meet its own table in the user's spelling.
 `@SERVER@` becomes the name as a TOML key, `@SERVER:quoted@` the name in double quotes.
 """
 
@@ -28,7 +28,7 @@ def server_names(content: bytes) -> tuple[str, ...]:
 
 
 def named(case: Case, names: tuple[str, ...]) -> Case:
-    """Fills in the first of `names`; USUAL where there is none."""
+    """Fills in the first of `names`; USUAL if there is none."""
     if case.config is None or not asks_for_a_name(case):
         return case
     name = names[0] if names else USUAL

@@ -1,4 +1,4 @@
-"""What a generator is held to: pure functions of what happened (`Story`) and what its author says (`Declaration`)."""
+"""Checks of generators: pure functions of a case run (`CaseRun`) and its author's declaration (`Declaration`)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -45,4 +45,4 @@ CHECKS: Final[Mapping[str, Check]] = {
     "effective.argv-reads-as-asked": argv_as_codex_reads,
     "effective.grants-no-more": grants_no_more,
 }
-"""By the id of the promise that each of them answers."""
+"""Promise id → the check that answers it."""

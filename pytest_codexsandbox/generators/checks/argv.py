@@ -1,4 +1,5 @@
-"""P11: the arguments, read as Codex reads them, say what was asked: each root byte for byte, and nothing wider."""
+"""P11: the arguments, read as Codex reads them, grant exactly what was requested: each root byte for byte, none
+wider."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -26,7 +27,7 @@ _TYPES: Final[Mapping[Path, type | tuple[type, ...]]] = {
 
 
 _ENDS: Final = re.compile(r"[\"'\n,\[\]]")
-_MORE: Final = (  # whatever the other arguments say: permissions decide in the layer that they stand in
+_MORE: Final = (  # permissions win in the layer that contains them, whatever the other arguments say
     "-c",
     'default_permissions="codexsandbox"',
     "-c",
@@ -53,7 +54,7 @@ def argv_as_codex_reads(story: CaseRun, declaration: Declaration) -> tuple[Findi
 
 
 def speaks(run: GeneratorRun) -> bool:
-    """Whether its arguments say anything about a policy, or choose a profile that does."""
+    """Checks whether the arguments set a policy, or choose a profile that does."""
     asked = words(given(run))
     said = {one.path[0] for one in asked.overrides if one.path} | chosen(run.files, asked).keys()
     return bool(asked.folders) or not said.isdisjoint(SPEAKS)
@@ -82,13 +83,13 @@ def _wrong(one: Override) -> Iterator[CheckFault]:
 
 
 def _is_mistyped(one: Override) -> bool:
-    """Itself, or in its table a setting that decides."""
+    """Checks the value itself, and inside a table each setting that decides the policy."""
     there = [(path[len(one.path) :], type_) for path, type_ in _TYPES.items() if path[: len(one.path)] == one.path]
     return any(not isinstance(here, type_) for rest, type_ in there for here in _below(one.value, rest))
 
 
 def _below(value: Any, rest: Path) -> tuple[Any, ...]:
-    """What stands at a path below a value, if anything does."""
+    """Returns the value at a path below another value; nothing if there is none."""
     for key in rest:
         if not isinstance(value, dict) or key not in value:
             return ()
@@ -113,7 +114,8 @@ def _width(mode: str) -> int:
 
 
 def _roots(grants: Grants, expect: ExpectedPolicy, world: dict[str, str]) -> Iterator[CheckFault]:
-    """As folders: byte for byte, but for a slash at the end and dots. What is not absolute may be declined."""
+    """Compares the roots as folders: byte for byte, except for a trailing slash and dots. Relative roots may be
+    declined."""
     wished = {case_view.filled(root, world) for root in expect.roots or ()}
     workspace = {world.get("WORKSPACE", "/")} if expect.sandbox == "workspace-write" else set()
     asked = {place(root, world) for root in wished if root} | workspace
@@ -133,17 +135,17 @@ def _roots(grants: Grants, expect: ExpectedPolicy, world: dict[str, str]) -> Ite
 
 
 def _pieces(root: str) -> list[str]:
-    """What a root becomes where it ends its own string."""
+    """Returns the parts that a root falls into if one of its characters ends the string around it."""
     found = _ENDS.split(root)
     return [one for one in found if one] if len(found) > 1 else []
 
 
 def _control(story: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Control:
-    """The same arguments and one root more, and an array that is no TOML."""
+    """Repeats the check with the same arguments and one more root, and with an array that is no TOML."""
 
     def reasons(*more: str) -> set[str]:
         longer: Any = msgspec.structs.replace(run, argv=(*given(run), *more))
-        bare = msgspec.structs.replace(expect, roots=())  # inside of `/` nothing is one more
+        bare = msgspec.structs.replace(expect, roots=())  # below `/` no root would count as an additional one
         return {fault.reason for fault in misread(story, longer, bare)}
 
     broken = Control("an array that is no TOML is noticed", "becomes-a-string" in reasons("-c", "a=[x]"))

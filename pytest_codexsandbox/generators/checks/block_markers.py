@@ -1,4 +1,4 @@
-"""P9: the generator's block stands there once, between one pair of its marks."""
+"""P9: the generator's block is in the file once, between one pair of its markers."""
 
 from collections.abc import Iterator
 
@@ -57,7 +57,8 @@ def _block(marker: Marker) -> bytes:
 
 
 def ends_of(found: Document, marker: Marker) -> tuple[Comment, ...]:
-    """Some generators write one mark above, and none below."""
+    """Returns the end markers. A generator may write one marker above its block and none below: then the begin
+    markers."""
     return marker_lines(found, marker.end or marker.begin)
 
 
@@ -84,7 +85,7 @@ def unbalanced(
 
 
 def _where_else(before: Document, after: Document, marker: Marker) -> str:
-    """No mark stands on a line of its own: it may have been put into somebody's string or array."""
+    """Returns the reason if no marker has a line of its own: it may be inside a string or an array of the user's."""
 
     def swallowed(found: Document) -> int:
         text = marker.begin.strip()
@@ -97,7 +98,7 @@ def _where_else(before: Document, after: Document, marker: Marker) -> str:
 
 
 def _control(block: bytes, marker: Marker) -> Control:
-    """The generator's own block without its end, without its beginning, twice, and inside of a string."""
+    """Checks the generator's own block without its end, without its beginning, twice, and inside a string."""
     found = document(block)
     marks = {"beginning": marker_lines(found, marker.begin)[0], "end": ends_of(found, marker)[0]}
     wrong = {

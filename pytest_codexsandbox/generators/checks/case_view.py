@@ -1,4 +1,4 @@
-"""What a story shows: the configuration before and after each run, through links, and why a check cannot be made."""
+"""Case view: the configuration before and after each run, through links, and the reason why a check is skipped."""
 
 import posixpath
 import re
@@ -11,13 +11,13 @@ from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, FileStat
 
 MISSING: Final = FileState(kind="missing")
 _SAYS_WHY: Final = "generator.exit-and-refusal-agree says why"
-_STEPS: Final = 8  # of links that lead to links
+_STEPS: Final = 8  # how many links to links are followed
 _ANY: Final = re.compile(r"@(?P<name>[A-Z][A-Z0-9_]*)@")
 _FIRST: Final = re.compile(rf"{_ANY.pattern}(?=/|$)")
 
 
 class StateAfterRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run left behind."""
+    """The state after one run."""
 
     run: int
     state: FileState
@@ -36,12 +36,12 @@ def before(story: CaseRun) -> FileState:
 
 
 def text_before(story: CaseRun) -> bytes:
-    """b"" also where there is no file."""
+    """Returns the content before the first run; b"" also if there is no file."""
     return before(story).content
 
 
 def results(story: CaseRun) -> tuple[StateAfterRun, ...]:
-    """After each run; one that changed nothing more is left out."""
+    """Returns the state after each run. A run that changed nothing more is left out."""
     found: list[StateAfterRun] = []
     for number, run in enumerate(story.runs, start=1):
         state = config(run.files, story.world)
@@ -55,13 +55,15 @@ def same(one: FileState, other: FileState) -> bool:
 
 
 def config(files: Files, world: dict[str, str]) -> FileState:
-    """The file that Codex reads: links are followed, as far as they lead to what was looked at."""
+    """Returns the file that Codex reads. Links are followed as far as their targets were recorded."""
     return files.get(resolved(files, CONFIG, world), MISSING)
 
 
 def resolved(files: Files, path: str, world: dict[str, str]) -> str:
-    """Where `path` ends: each of its folders, and itself, may be a link. One file may have two names, for CODEX_HOME
-    lies below HOME: links are followed among real paths."""
+    """Returns the recorded name of the file that `path` leads to. The path and each of its folders may be links.
+
+    CODEX_HOME is below HOME, so one file may have two names: links are followed among real paths.
+    """
     names = {real_path(name, world): name for name in files}
     at = real_path(path, world)
     for _ in range(_STEPS):
@@ -85,12 +87,12 @@ def real_path(path: str, world: dict[str, str]) -> str:
 
 
 def filled(text: str, world: dict[str, str]) -> str:
-    """Every placeholder in a text, as a generator was told it."""
+    """Replaces every placeholder in a text by the path that the generator saw."""
     return _ANY.sub(lambda found: world.get(found["name"], found[0]), text)
 
 
 def placeholder(path: str, world: dict[str, str]) -> str:
-    """The placeholder path of a real one: by the deepest folder that it lies in."""
+    """Returns a real path with the placeholder of the deepest folder that contains it."""
     roots = sorted(world.items(), key=lambda item: -len(item[1]))
     found = next(((name, root) for name, root in roots if root and name != "CONFIG" and is_inside(path, root)), None)
     return path if found is None else f"@{found[0]}@{path.removeprefix(found[1])}"
@@ -105,12 +107,12 @@ def refused(run: GeneratorRun) -> bool:
 
 
 def untouched(story: CaseRun) -> bool:
-    """Nothing of the configuration was changed by the first run."""
+    """Checks whether the first run left the configuration unchanged."""
     return same(before(story), config(story.first.files, story.world))
 
 
 def declined(story: CaseRun) -> str:
-    """Returns that it declined, and what it wrote beside the configuration."""
+    """Returns that the generator declined, and what it wrote besides the configuration."""
     return f"it declined and {left(story)}: {_SAYS_WHY}"
 
 
@@ -123,7 +125,7 @@ def left(story: CaseRun) -> str:
 
 
 def other_files(before: Files, after: Files) -> tuple[str, ...]:
-    """Returns the files that are not as they were, whatever they are for. Codex's own are left out."""
+    """Returns the files that are new or changed, whatever their purpose. Codex's own are left out."""
     files = (path for path in sorted(after) if after[path].kind == "file" and not is_of_codex(path))
     return tuple(path for path in files if not _is_there(before, path, after))
 
@@ -133,7 +135,7 @@ def _is_there(before: Files, path: str, after: Files) -> bool:
 
 
 def not_asked(story: CaseRun) -> str:
-    """Why nothing can be said of what this generator wrote; "" if something can."""
+    """Returns why nothing can be said about what this generator wrote; "" if something can."""
     if story.first.ended != "exit":
         return f"it did not end by itself ({story.first.ended}): generator.ends-by-itself tells of that"
     if refused(story.first) and untouched(story):

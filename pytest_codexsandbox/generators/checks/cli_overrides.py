@@ -1,7 +1,7 @@
-"""Arguments as Codex reads them: `-c key=value`, where the value is TOML or else a string, and the words that mean one.
+"""Command-line overrides as Codex reads them: `-c key=value` with a TOML value or a string, and options that set a key.
 
-Measured: the key is cut at dots, quotes in it are no quotes; the value is trimmed, and what is no TOML becomes a string
-without the quotes around it; a later word of one key wins, and an array replaces the array of the file.
+Measured: Codex splits the key at dots, and quotes in a key have no meaning. It trims the value. A value that is no TOML
+becomes a string without the quotes around it. The last option for a key wins, and an array replaces the file's array.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,8 +36,8 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     value: Any
     raw: str  # as it was given
-    became_text: bool = False  # it was no TOML
-    fault: str = ""  # Codex ends at once with such a word
+    became_text: bool = False  # the value was no TOML
+    fault: str = ""  # why Codex exits at once with this option
 
 
 class Words(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def layer(self) -> dict[str, Any]:
-        """What all of them together set."""
+        """Returns what all overrides together set."""
         data: dict[str, Any] = {}
         for one in self.overrides:
             if not one.fault:
@@ -56,7 +56,7 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def given(run: GeneratorRun) -> tuple[str, ...]:
-    """The words for Codex: the generator's own, else those that the stub saw, of the last start that has any."""
+    """Returns the arguments for Codex: the generator's own, else those of the last recorded start that has any."""
     if run.argv:
         return run.argv
     starts = [launch.argv for launch in work(run.launches) if words(launch.argv) != Words()]
@@ -81,7 +81,7 @@ def words(argv: Sequence[str]) -> Words:
 
 
 def _pairs(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Option and value, however they are written; `--` ends them."""
+    """Yields option and value, in both spellings. `--` ends the options."""
     rest = iter(argv)
     for word in rest:
         if word == "--":
@@ -115,7 +115,7 @@ def _put(data: dict[str, Any], path: Path, value: Any) -> None:
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables key by key; everything else is replaced."""
+    """Merges tables key by key; every other value of `upper` replaces the lower one."""
     found = dict(lower)
     for key, value in upper.items():
         here = found.get(key)

@@ -1,4 +1,5 @@
-"""A configuration as Codex reads it: TOML 1.1, one mark of byte order at the very start, whole numbers of 64 bits."""
+"""Codex TOML: reads a configuration as Codex does: TOML 1.1, at most one byte order mark at the start, 64-bit
+integers."""
 
 import codecs
 import datetime
@@ -14,7 +15,7 @@ from pytest_codexsandbox.generators.checks.toml_lexer import Statement, bytes_of
 
 Path = tuple[str, ...]
 Value = tuple[str, Any]
-"""A TOML value that can be compared: its type, and what it is. `1` and `1.0` differ, nan is nan."""
+"""A TOML value that can be compared: its type and its value. `1` and `1.0` differ, nan equals nan."""
 
 _LINE = re.compile(r"line (?P<line>\d+)")
 _PLACE = re.compile(r" \(at (?P<place>[^)]*)\)$")
@@ -30,9 +31,9 @@ _LARGEST: Final = 2**63
 
 class ParsedConfig(msgspec.Struct, frozen=True, kw_only=True):
     data: dict[str, Any] = {}
-    fault: str = ""  # the parser's words
+    fault: str = ""  # the parser's message
     place: str = ""
-    reason: str = ""  # a word for it
+    reason: str = ""  # one word for the fault
 
     @property
     def loads(self) -> bool:
@@ -59,7 +60,7 @@ def _broken(text: str, message: str) -> ParsedConfig:
     words = message[: found.start()] if found else message
     named = next((word for pattern, word in _WORDS if pattern.search(words)), "does-not-parse")
     if re.search(r"^[ \t]*\ufeff", text, re.MULTILINE):
-        # A second one, or one that something was put in front of: no key can begin with it.
+        # A second byte order mark, or one that text was put in front of: no key can begin with it.
         return ParsedConfig(fault=words, place=place, reason="bom-moved")
     if named in ("duplicate-key", "duplicate-table") and _is_inline(text, place):
         return ParsedConfig(fault=words, place=place, reason="extends-inline-table")
@@ -67,14 +68,14 @@ def _broken(text: str, message: str) -> ParsedConfig:
 
 
 def _is_inline(text: str, place: str) -> bool:
-    """Checks whether the statement at that place and another one are in one table that one of them writes in braces."""
+    """Checks whether the statement at that place extends a table that another one writes in braces, or the reverse."""
     here = at_fault(text, place)
     others = [one for one in document(bytes_of(text)).statements if one is not here]
     return here is not None and any(_extends(text, one, here) or _extends(text, here, one) for one in others)
 
 
 def at_fault(text: str, place: str) -> Statement | None:
-    """The statement that the parser's place lies in; the last one where it says that the document ended."""
+    """Returns the statement at the parser's position; the last one if the parser stopped at the end of the document."""
     named = _LINE.match(place)
     line = int(named["line"]) if named else text.count("\n") + 1
     offset = sum(len(one) + 1 for one in text.split("\n")[: line - 1])
@@ -87,7 +88,7 @@ def _is_braced(text: str, statement: Statement) -> bool:
 
 
 def _extends(text: str, braced: Statement, other: Statement) -> bool:
-    """`a = {…}` beside `[a.b]` or `a.b = 1`. `[a]` beside `a.b = {…}` extends nothing in braces."""
+    """Checks for `a = {…}` together with `[a.b]` or `a.b = 1`. `[a]` with `a.b = {…}` extends no inline table."""
     depth = len(braced.path)
     return len(other.path) > depth and other.path[:depth] == braced.path and _is_braced(text, braced)
 
@@ -108,7 +109,7 @@ def _atoms(value: Any) -> Iterator[Value]:
 
 
 def kind(value: Any) -> str:
-    """The type as TOML has it. `bool` is looked for before `int`, `datetime` before `date`: they are subclasses."""
+    """Returns the TOML type. Tests `bool` before `int` and `datetime` before `date`, because they are subclasses."""
     types: tuple[tuple[type, str], ...] = (
         (bool, "bool"),
         (int, "int"),
@@ -133,7 +134,7 @@ def comparable(value: Any) -> Value:
 
 
 def leaves(data: Mapping[str, Any], above: Path = ()) -> dict[Path, Any]:
-    """Every key path that holds something: no tables but empty ones; arrays, also those of tables, as one."""
+    """Returns every key path with a value. Empty tables are values; an array, also one of tables, is one value."""
     found: dict[Path, Any] = {}
     for key, value in data.items():
         path = (*above, key)
@@ -145,7 +146,7 @@ def leaves(data: Mapping[str, Any], above: Path = ()) -> dict[Path, Any]:
 
 
 def everywhere(data: Any, above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every path and what is there, tables and the items of arrays too (an item has its number for a key)."""
+    """Yields every path with its value, including tables and the items of arrays (an item's key is its number)."""
     inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in inner:
         path = (*above, str(key))
@@ -154,5 +155,5 @@ def everywhere(data: Any, above: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def written(path: Path) -> str:
-    """A key path as TOML writes it."""
+    """Returns a key path as TOML writes it."""
     return ".".join(key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else f'"{key}"' for key in path)

@@ -1,7 +1,7 @@
-"""P5: the user's comments are kept, in their order, next to what they speak of.
+"""P5: the user's comments are kept, in their order, next to what they describe.
 
-A comment right above a key or a header belongs to it; one at the end of a line to what the line says; one inside an
-array to the array; one with an empty line below it only to its place among the user's own statements.
+A comment right above a key or a header belongs to it. A comment at the end of a line belongs to that line, one inside
+an array to the array. One with an empty line below only keeps its place among the user's own statements.
 """
 
 from collections.abc import Iterator
@@ -29,11 +29,11 @@ Anchor = tuple[str, ...]
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """A comment and what it stands at."""
+    """A comment, and the statement that it belongs to."""
 
     comment: Comment
     anchor: Anchor
-    bound: bool  # it must stay there; not bound: what it speaks of is the generator's to replace
+    bound: bool  # whether it must stay there; if not, the generator may replace that statement
 
     @property
     def what(self) -> str:
@@ -55,7 +55,7 @@ def comments_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, ..
 
 
 def said(content: bytes, users: bytes, ownership: Ownership) -> tuple[Said, ...]:
-    """The comments in `content`; what stands after a free one is told by the statements of `users` alone."""
+    """Returns the comments in `content`. A free comment belongs to the next statement that `users` contains."""
     found, known = document(content), _anchors(document(users), ownership)
     return tuple(
         Said(comment=one, anchor=anchor, bound=not _replaceable(anchor, ownership))
@@ -65,13 +65,13 @@ def said(content: bytes, users: bytes, ownership: Ownership) -> tuple[Said, ...]
 
 
 def _goes_too(anchor: Anchor, ownership: Ownership) -> bool:
-    """A comment in a table that the generator may clear; and what an older release of its own wrote at its keys."""
+    """Checks for a comment that may go: in a table that the generator may clear, or at keys of an older release."""
     older = ownership.anywhere and (ownership.owns_here(anchor[1:]) or _replaceable(anchor, ownership))
     return older or ownership.may_delete(anchor[1:])
 
 
 def _replaceable(anchor: Anchor, ownership: Ownership) -> bool:
-    """A header goes with the keys of its table."""
+    """Checks whether the generator may replace the statement. A header goes with the keys of its table."""
     if not anchor:
         return False
     return ownership.shares(anchor[1:]) if anchor[0] == "header" else ownership.owns(anchor[1:])
@@ -97,7 +97,7 @@ def _anchor(comment: Comment, found: Document, known: set[Anchor]) -> Anchor:
 
 
 def disturbed(before: bytes, after: bytes, ownership: Ownership, name: str = "afterwards") -> Iterator[CheckFault]:
-    """The first comment that is not there in its turn; what follows it would only say the same again."""
+    """Yields a fault for the first comment that is missing or out of order. Later ones would only repeat it."""
     mine, there = said(before, before, ownership), said(after, before, ownership)
     at = 0
     for one in mine:
@@ -139,7 +139,7 @@ def _control(text: bytes, ownership: Ownership) -> Control:
 
 
 def _moved(text: bytes, comment: Comment, ownership: Ownership) -> Control:
-    """To the end of the file, where it stands at nothing."""
+    """Moves a comment to the end of the file, where it belongs to no statement."""
     source = document(text).text
     rest = source[: comment.start] + source[comment.end :]
     moved = bytes_of(f"{rest}\n\n{comment.text}\n")

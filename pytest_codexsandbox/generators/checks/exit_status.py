@@ -33,7 +33,7 @@ from pytest_codexsandbox.model.generator import (
 )
 
 CLAIM = "exit 0 means that it was done, and declined means that nothing was touched, with the reason told"
-_LONGEST: Final = 120  # characters of one call of Codex
+_LONGEST: Final = 120  # characters shown of one call of Codex
 
 
 def agrees(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
@@ -77,7 +77,7 @@ def _refusal(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> Ite
 
 
 def _is_ordinary(story: CaseRun) -> bool:
-    """Nothing is written there, or what everybody writes."""
+    """Checks for a file that holds nothing, or only what most users write."""
     return story.case.ordinary or (not case_view.text_before(story).strip() and not story.case.link)
 
 
@@ -94,7 +94,7 @@ def _success(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> Ite
 
 
 def _nothing(story: CaseRun, run: GeneratorRun) -> str:
-    """The places that were looked at, and what the generator did in them."""
+    """Returns the places that were inspected, and what the generator did there."""
     other = case_view.other_files(story.before, run.files)
     only = f"no configuration of Codex was changed, only {listed(other)} was written"
     files = only if other else "no file was changed"
@@ -108,7 +108,7 @@ def wanted(story: CaseRun, declaration: Declaration) -> ExpectedPolicy:
 
 
 def _done(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> str:
-    """What it did, in a few words."""
+    """Returns what the run did, in a few words."""
     touched = changed(story.before, run.files, story.world)
     if touched:
         return f"{listed(touched)} was written"
@@ -120,12 +120,12 @@ def _done(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> str:
             return f"Codex was started: {shlex.join(('codex', *launch.argv))[:_LONGEST]}"
     if run.env or run.unset:
         return "an environment was given"
-    # A launcher that sets no policy has nothing else to give.
+    # A launcher that sets no policy does nothing but start Codex.
     return "Codex was started" if started and "sandbox" in wanted(story, declaration).kept else ""
 
 
 def changed(before: Files, after: Files, world: dict[str, str]) -> list[str]:
-    """Configuration files with other bytes, another mode, another kind, or another target."""
+    """Returns the configuration files whose content, mode, kind, owner, links or target changed."""
     one, other = configurations(before, world), configurations(after, world)
     return [path for path in sorted(one.keys() | other.keys()) if _facts(one.get(path)) != _facts(other.get(path))]
 
@@ -135,7 +135,7 @@ def _facts(state: object) -> tuple[object, ...]:
 
 
 def already(story: CaseRun) -> bool:
-    """Every key that it writes where there is no file stands in the user's already, with the same value."""
+    """Checks whether the user's file already holds every key that the generator writes, with the same value."""
     asked = leaves(read(written_alone(story) or b"").data)
     there = leaves(read(case_view.text_before(story)).data)
     return bool(asked) and all(_alike(path, value, there) for path, value in asked.items())
@@ -146,7 +146,7 @@ def _alike(path: Path, value: object, there: dict[Path, object]) -> bool:
 
 
 def _control(story: CaseRun, declaration: Declaration) -> Control:
-    """The same run with one byte more in a file that it says it left, or with nothing done where it says it did."""
+    """Repeats the check with one more byte in a file that should be untouched, and with nothing done under exit 0."""
     quiet = msgspec.structs.replace(story.first, files=story.before, argv=(), env={}, unset=(), launches=(), error="")
     path = case_view.resolved(story.before, CONFIG, story.world)
     state = story.before.get(path, case_view.MISSING)

@@ -1,4 +1,4 @@
-"""P8: mode, owner and links stay, and nothing is left behind."""
+"""P8: mode, owner and links of the user's file stay, and no leftovers remain."""
 
 import posixpath
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def _entry(files: Files) -> FileState:
 
 
 def _home_link(files: Files) -> str:
-    """Where CODEX_HOME itself is a link."""
+    """Returns the path of CODEX_HOME if it is itself a link; "" if not."""
     names = ("@CODEX_HOME@", "@HOME@/.codex")
     return next((path for path in names if files.get(path, case_view.MISSING).kind == "symlink"), "")
 
@@ -60,7 +60,7 @@ def altered(before: Files, after: Files, world: dict[str, str], name: str = "aft
     real = case_view.resolved(before, CONFIG, world)
     one, other = before.get(real, case_view.MISSING), after.get(real, case_view.MISSING)
     if one.kind in ("missing", "symlink"):
-        return  # a link that led nowhere: what it leads to now was made by the generator
+        return  # a dangling link: the generator made the file that it leads to now
     if one.kind != other.kind:
         yield CheckFault(reason="file-replaced", saw=f"{name}: {real} was a {one.kind}, and is {other.kind} now")
         return
@@ -88,7 +88,7 @@ def _link(path: str, one: FileState, other: FileState, name: str) -> Iterator[Ch
 
 
 def _altered(story: CaseRun) -> Control:
-    """This very file with another mode, another owner, without its link, under one name less."""
+    """Repeats the check on this file with another mode, another owner, without its link, and with one name less."""
     world, files = story.world, story.before
     real = case_view.resolved(files, CONFIG, world)
     controls = [Control("the same files pass", not any(altered(files, files, world)))]
@@ -121,7 +121,7 @@ def no_leftovers(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...
 
 
 def left(story: CaseRun, files: Files, declaration: Declaration, number: int) -> Iterator[CheckFault]:
-    """New names that neither the user nor the declaration explains; those below another one count as one."""
+    """Yields a fault for new names that neither the user nor the declaration explains. A folder counts as one."""
     explained = _explained(files, story, declaration)
     new = sorted(path for path in files.keys() - story.before.keys() if _is_stray(path, files, story, explained))
     tops = [path for path in new if not any(path.startswith(other + "/") for other in new)]
@@ -130,7 +130,7 @@ def left(story: CaseRun, files: Files, declaration: Declaration, number: int) ->
 
 
 def _explained(files: Files, story: CaseRun, declaration: Declaration) -> set[str]:
-    """What may be there, by its own name and by the one that it has behind links: CODEX_HOME may be one."""
+    """Returns the permitted paths, by their own names and by their real ones: CODEX_HOME may be a link."""
     patterns = (CONFIG, _OF_CODEX, *declaration.setup, *declaration.keeps)
     every = {*patterns, *(case_view.resolved(files, one, story.world) for one in patterns)}
     return {case_view.real_path(one, story.world) for one in every}
@@ -146,7 +146,7 @@ def _is_stray(path: str, files: Files, story: CaseRun, explained: set[str]) -> b
 def is_installed(path: str, story: CaseRun) -> bool:
     """Checks whether the generator leaves this name, or its folder, on an empty home too: skills, hooks, a cache.
 
-    A copy or a temporary file of the configuration is left behind in any case, and so is a file in the workspace.
+    A copy or a temporary file of the configuration always counts as left behind, and so does a file in the workspace.
     """
     world = story.world
     real, config = case_view.real_path(path, world), case_view.real_path(CONFIG, world)
@@ -157,7 +157,7 @@ def is_installed(path: str, story: CaseRun) -> bool:
 
 
 def _real_names(story: CaseRun) -> Iterator[str]:
-    """Returns each installed name, and the one that it has behind the links of this case: CODEX_HOME may be one."""
+    """Yields each installed name, and its name behind the links of this case: CODEX_HOME may be a link."""
     for one in story.installed:
         name, end = one.rstrip("/"), "/" if one.endswith("/") else ""
         for either in (name, case_view.resolved(story.before, name, story.world)):
@@ -171,6 +171,7 @@ def _installed_here(story: CaseRun) -> list[str]:
 
 
 def _explains(pattern: str, path: str) -> bool:
-    """Itself, what lies below it where it ends with /**, and the folders that lead to it."""
+    """Checks whether a pattern covers a path: the path itself, what is below a pattern with /**, and the folders above
+    it."""
     below = pattern.endswith("/**") and path.startswith(pattern.removesuffix("**"))
     return below or fnmatchcase(path, pattern) or pattern.removesuffix("**").startswith(path.rstrip("/") + "/")

@@ -1,4 +1,4 @@
-"""How a check says what it found: faults become rows of evidence, each with the control that it could have failed."""
+"""Findings: turn the faults of a check into rows of evidence, each with the control that shows the check can fail."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from pytest_codexsandbox.model.generator import Finding
 Direction = Literal["", "leak", "denied", "wrong-claim", "litter"]
 _DIFF_LINES: Final = 60
 _LINE: Final = 200
-_FAULTS: Final = 5  # rows of one check
+_FAULTS: Final = 5  # most rows of one check
 
 
 class CheckFault(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class CheckFault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Control(msgspec.Struct, frozen=True):
-    """What was done to this very file (or run) to see whether the check notices; `held`: it did."""
+    """A change to this very file (or run) that the check must notice; `held`: it did."""
 
     text: str
     held: bool
@@ -32,7 +32,7 @@ class Control(msgspec.Struct, frozen=True):
 def as_findings(
     claim: str, faults: Iterable[CheckFault], *, control: Control, saw: str, direction: Direction = ""
 ) -> tuple[Finding, ...]:
-    """One row for each kind of fault, or the one row that says that there is none."""
+    """Returns one row for each kind of fault, or a single row if there is no fault."""
     rows = tuple(
         Finding(
             claim=claim,
@@ -51,17 +51,17 @@ def as_findings(
 
 
 def of_first_run(runs: Iterable[Iterable[CheckFault]]) -> list[CheckFault]:
-    """The faults of the first run that has any: what is wrong once is mostly wrong again."""
+    """Returns the faults of the first run that has any. Later runs mostly repeat them."""
     return next((found for found in map(list, runs) if found), [])
 
 
 def skipped(claim: str, why: str) -> tuple[Finding, ...]:
-    """A check that could not be made holds nothing and proves nothing."""
+    """Returns the row of a check that could not be made. It proves nothing and does not hold."""
     return (Finding(claim=claim, saw="", held=False, control="", control_held=False, skipped=why),)
 
 
 def _by_reason(faults: Iterable[CheckFault]) -> list[tuple[CheckFault, int]]:
-    """The first of each kind, and how many more there are: one cause makes many of them."""
+    """Returns the first fault of each kind, and how many more there are. One cause often makes many faults."""
     kinds: dict[str, list[CheckFault]] = {}
     for fault in faults:
         kinds.setdefault(fault.reason, []).append(fault)
@@ -73,20 +73,20 @@ def _more(count: int) -> str:
 
 
 def all_hold(controls: Iterable[Control]) -> Control:
-    """Several controls as one: each must hold, and there must be one."""
+    """Joins several controls: each must hold, and there must be at least one."""
     given = tuple(controls)
     return Control("; ".join(one.text for one in given), bool(given) and all(one.held for one in given))
 
 
 def difference(before: bytes, after: bytes) -> str:
-    """What the generator made of the user's file: unified, bounded, line ends shown where they differ."""
+    """Returns how the generator changed the user's file: a unified diff, bounded, with visible line ends."""
     lines = list(difflib.unified_diff(_shown(before), _shown(after), "before", "after", lineterm="", n=2))
     more = [f"… {len(lines) - _DIFF_LINES} more lines"] if len(lines) > _DIFF_LINES else []
     return "\n".join([*(line[:_LINE] for line in lines[:_DIFF_LINES]), *more])
 
 
 def _shown(content: bytes) -> list[str]:
-    """`\\r` and the mark of byte order are made visible: they are what may differ."""
+    """Makes `\\r` and the byte order mark visible, because only they may differ."""
     text = text_of(content).encode("utf-8", "replace").decode("utf-8")
     return [line.replace("\r", "␍").replace("\ufeff", "<BOM>") for line in text.split("\n")[:_MOST]]
 

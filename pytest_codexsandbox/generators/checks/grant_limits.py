@@ -1,4 +1,4 @@
-"""P12: what is granted covers what was asked, and no more."""
+"""P12: the grants cover the request, and nothing more."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -70,12 +70,12 @@ def exceeded(
 
 
 def _is_void(now: Grants, expect: ExpectedPolicy) -> bool:
-    """Somebody else's word decides: nothing of what was written is in force."""
+    """Checks whether another key decides the mode, so that nothing the generator wrote is in force."""
     return expect.sandbox == "workspace-write" != now.mode
 
 
 def manages(before: tuple[Layer, ...], after: tuple[Layer, ...], story: CaseRun) -> bool:
-    """Whether a policy is this generator's business: it writes one, or has changed one."""
+    """Checks whether this generator manages a policy: it writes one, or has changed one."""
     if speaks(story.runs[-1]) or any(key in read(written_alone(story) or b"").data for key in SPEAKS):
         return True
     one, other = before[0].data, after[0].data
@@ -83,7 +83,7 @@ def manages(before: tuple[Layer, ...], after: tuple[Layer, ...], story: CaseRun)
 
 
 def _wider(users: Grants, now: Grants, expect: ExpectedPolicy, world: Mapping[str, str]) -> Iterator[CheckFault]:
-    """A root that is neither the user's own, nor asked for, nor inside of one that is."""
+    """Yields a fault for each root that is neither the user's own, nor requested, nor inside such a root."""
     asked = [place(root, world) for root in _asked(expect, world)]
     workspace = [] if expect.sandbox == "read-only" else [world.get("WORKSPACE", "/")]
     known = [*asked, *workspace, *(place(root, world) for root in users.roots)]
@@ -109,7 +109,8 @@ def _how_wide(at: str, asked: list[str], world: Mapping[str, str]) -> str:
 
 
 def _missing(now: Grants, expect: ExpectedPolicy, world: Mapping[str, str]) -> Iterator[CheckFault]:
-    """Relative roots and empty ones may be declined: what they mean depends on where Codex is started."""
+    """Yields a fault for each requested root that is missing. Relative and empty roots may be declined: their meaning
+    depends on where Codex is started."""
     there = [world.get("WORKSPACE", "/"), *(place(root, world) for root in now.roots)]
     for root in _asked(expect, world):
         if root.startswith("/") and not any(case_view.is_inside(place(root, world), one) for one in there):
@@ -117,7 +118,7 @@ def _missing(now: Grants, expect: ExpectedPolicy, world: Mapping[str, str]) -> I
 
 
 def _control(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: ExpectedPolicy, story: CaseRun) -> Control:
-    """One layer more, that grants a folder nobody asked for, the whole machine, or everything."""
+    """Repeats the check with one more layer that grants an unrequested folder, the whole machine, or everything."""
 
     def reasons(data: dict[str, Any]) -> set[str]:
         more = (*after, Layer(name="control", data=data))

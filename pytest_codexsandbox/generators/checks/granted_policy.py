@@ -1,7 +1,7 @@
-"""What a configuration grants, read as the newest Codex reads it: mode, writable roots, network. Only what is written:
-what the real Codex makes of it is asked of the real Codex.
+"""Granted policy: what a configuration grants, read as the newest Codex reads it: mode, writable roots, network.
 
-The latest layer that speaks of a mode or of `default_permissions` decides; in one layer the permissions do.
+Only the files are read here. `effective_policy` compares what the real Codex says about them.
+The latest layer with a mode or `default_permissions` decides. Within one layer, the permissions decide.
 """
 
 import posixpath
@@ -22,17 +22,17 @@ _BUILT_IN: Final[Mapping[str, Mode]] = {
     ":danger-no-sandbox": "danger-full-access",
 }
 _MODES: Final[tuple[Mode, ...]] = ("read-only", "workspace-write", "danger-full-access")
-_FOLDERS: Final = {":root": "/", ":workspace_roots": ".", ":project_roots": "."}  # words for folders in a profile
-_DEPTH: Final = 8  # of profiles that extend each other
+_FOLDERS: Final = {":root": "/", ":workspace_roots": ".", ":project_roots": "."}  # folders in a profile
+_DEPTH: Final = 8  # longest chain of profiles that extend each other
 SPEAKS: Final = ("sandbox_mode", "sandbox_workspace_write", "default_permissions", "permissions", "profile")
 
 
 class Grants(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode = "read-only"
-    roots: tuple[str, ...] = ()  # as they are written
+    roots: tuple[str, ...] = ()  # as written in the file
     network: bool = False
-    by: str = ""  # which key decides; "": Codex's own default
-    layer: str = ""  # in which layer
+    by: str = ""  # the key that decides; "": Codex's own default
+    layer: str = ""  # the layer that contains it
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,8 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def layers(files: Files, run: GeneratorRun | None, world: Mapping[str, str]) -> tuple[Layer, ...]:
-    """The user's file, a trusted project's, a chosen profile's, the arguments: a later one wins."""
+    """Returns the layers in order: the user's file, a trusted project's, a chosen profile's, the arguments. Later ones
+    win."""
     user = read(case_view.config(files, dict(world)).content).data
     found = [Layer(name="file", data=user)]
     project = files.get("@WORKSPACE@/.codex/config.toml")
@@ -56,7 +57,7 @@ def layers(files: Files, run: GeneratorRun | None, world: Mapping[str, str]) -> 
 
 
 def chosen(files: Files, asked: Words) -> dict[str, Any]:
-    """What stands in the file of the profile that the arguments name."""
+    """Returns the content of the profile file that the arguments name."""
     profile = files.get(f"@CODEX_HOME@/{asked.profile}.config.toml") if asked.profile else None
     return {} if profile is None else read(profile.content).data
 
@@ -89,11 +90,12 @@ def granted(found: Sequence[Layer], world: Mapping[str, str]) -> Grants:
 
 
 def as_kept(expect: ExpectedPolicy, before: Sequence[Layer], world: Mapping[str, str]) -> ExpectedPolicy:
-    """What was asked for, and of the parts that the generator keeps what the user's own words grant in that mode."""
+    """Returns the request. For parts that the generator leaves alone, it takes what the user's files grant in that
+    mode."""
     own = granted(before, world)
     mode = own.mode if "sandbox" in expect.kept else expect.sandbox
     there = own if own.mode == mode else granted((*before, Layer(name="", data={"sandbox_mode": mode})), world)
-    waits = "sandbox" in expect.kept and mode != "workspace-write"  # what is said of the others says nothing yet
+    waits = "sandbox" in expect.kept and mode != "workspace-write"  # then roots and network have no effect
     return msgspec.structs.replace(
         expect,
         sandbox=mode,
@@ -103,7 +105,7 @@ def as_kept(expect: ExpectedPolicy, before: Sequence[Layer], world: Mapping[str,
 
 
 def said(found: Sequence[Layer]) -> Grants:
-    """The roots and the network that the user has granted in any words, in force or not."""
+    """Returns the roots and the network that the user has granted by any key, in force or not."""
     whole: dict[str, Any] = {}
     for layer in found:
         whole = merged(whole, layer.data)
@@ -147,8 +149,8 @@ def _permitted(name: str, whole: Mapping[str, Any], layer: str) -> Grants:
 
 
 def _writable(paths: Any) -> Iterator[str]:
-    """A folder may stand alone, or with a table of what lies in it (`.` is itself). Other words that begin with a colon
-    name places for temporary files, or nothing at all."""
+    """Yields the writable folders. A value is an access, or a table of the paths below (`.` is the folder itself).
+    Other names that begin with a colon mean places for temporary files, or nothing."""
     for path, how in paths.items() if isinstance(paths, Mapping) else ():
         top = _FOLDERS.get(path, "" if path.startswith(":") else path)
         for below, access in how.items() if isinstance(how, Mapping) else ((".", how),):
@@ -167,7 +169,7 @@ def _strings(value: Any) -> tuple[str, ...]:
 
 
 def place(root: str, world: Mapping[str, str]) -> str:
-    """The folder that Codex makes of a root: relative to the workspace, `~` is the home."""
+    """Returns the folder that Codex makes of a root. A relative one starts at the workspace, `~` is the home."""
     home, workspace = world.get("HOME", "/"), world.get("WORKSPACE", "/")
     expanded = home + root[1:] if root == "~" or root.startswith("~/") else root
     return posixpath.normpath(posixpath.join(workspace, expanded)) if expanded else workspace

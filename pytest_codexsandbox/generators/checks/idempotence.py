@@ -53,7 +53,7 @@ def not_run(story: CaseRun, number: int) -> str:
 
 
 def unlike(one: GeneratorRun, other: GeneratorRun, world: dict[str, str], number: int) -> Iterator[CheckFault]:
-    """Every configuration file, what each link points at, and the arguments for Codex."""
+    """Yields differences in every configuration file, in the targets of links, and in the arguments for Codex."""
     if case_view.refused(one) != case_view.refused(other):
         saw = f"run {number - 1} ended with {one.code}, run {number} with {other.code} ({other.reason or 'no reason'})"
         yield CheckFault(reason="declines-its-own", saw=saw, direction="wrong-claim")
@@ -73,7 +73,8 @@ def _shown(state: FileState) -> str:
 
 
 def configurations(files: Files, world: dict[str, str]) -> Files:
-    """What Codex reads, and nothing that a tool keeps for itself: TOML in the places of configuration."""
+    """Returns the files that Codex reads: TOML in places of configuration. Files that a tool keeps for itself are left
+    out."""
     real = case_view.resolved(files, CONFIG, world)
     return {path: state for path, state in files.items() if path == real or is_configuration(path)}
 
@@ -84,7 +85,7 @@ def _told(one: GeneratorRun, other: GeneratorRun, world: dict[str, str]) -> str:
 
 
 def _touched(one: GeneratorRun, other: GeneratorRun, world: dict[str, str], number: int) -> Control:
-    """The later run's file gets one byte more, its arguments one word more."""
+    """Adds one byte to the later run's file, and one word to its arguments."""
     path = case_view.resolved(one.files, CONFIG, world)
     state = one.files.get(path, case_view.MISSING)
     more = msgspec.structs.replace(state, kind="file", content=state.content + b"\n", size=state.size + 1)
@@ -115,7 +116,7 @@ def grown(sizes: list[int]) -> Iterator[CheckFault]:
 
 
 def same_meaning(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    """Told apart from the bytes: a file may be laid out anew, and say the same."""
+    """Checks the meaning, apart from the bytes: a file with another layout may have the same meaning."""
     why = not_run(story, 2)
     states = [case_view.config(run.files, story.world) for run in story.runs if run.ended == "exit"]
     why = why or ("it writes no file" if all(one.kind == "missing" for one in states) else "")

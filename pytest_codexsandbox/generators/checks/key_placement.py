@@ -1,4 +1,4 @@
-"""P4: each key of the generator's stands at its own path: no table has captured it, no string has swallowed it."""
+"""P4: each of the generator's keys is at its own path: no table has captured it, no string has swallowed it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -39,7 +39,7 @@ def own_place(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
 
 
 def asked_keys(story: CaseRun) -> dict[Path, Any]:
-    """What it writes where nothing is in its way: that is what it was asked for."""
+    """Returns the keys that the generator writes where nothing is in its way: the keys it was asked to write."""
     return leaves(read(written_alone(story) or b"").data)
 
 
@@ -77,7 +77,7 @@ def _at(data: Any, path: Path) -> Any:
 
 
 def misplaced_keys(story: CaseRun) -> dict[Path, str]:
-    """Returns the keys that are not at their own place after the last run, each with the word for what became of it."""
+    """Returns the keys that are not at their own place after the last run, each with a word for what happened to it."""
     before, after = case_view.text_before(story), case_view.results(story)[-1].content
     reading = read(after)
     if not reading.loads:
@@ -103,16 +103,16 @@ def _count_in_strings(content: bytes, word: str) -> int:
 
 
 def _undeclared(before: bytes, after: case_view.StateAfterRun, ownership: Ownership) -> Iterator[CheckFault]:
-    """What the declaration does not speak of, the generator may not write: a captured key shows itself here too."""
+    """Yields a fault for each written key that the declaration does not name. A captured key is found here too."""
     if ownership.how != "declared":
         return
-    # Of statements and not of a parser: what the user wrote is known in a file too that no parser reads.
+    # Statements instead of parsed data: they show what the user wrote even if the file does not parse.
     known = document(before)
     for path in leaves(read(after.content).data):
         if ownership.owns(path) or any(_is_of(one, path) for one in known.statements):
             continue
         if not read(before).loads and path[-1] in known.text:
-            continue  # repaired: where its statements began is for nobody to say
+            continue  # a repaired file: where the user's statements began is unknown
         captured = next((path[cut:] for cut in range(1, len(path)) if ownership.owns(path[cut:])), None)
         word = "captured" if captured else "not-declared"
         what = f"{written(captured)} captured by a table" if captured else "not among the keys that it declares"
@@ -121,13 +121,13 @@ def _undeclared(before: bytes, after: case_view.StateAfterRun, ownership: Owners
 
 
 def _is_of(statement: Statement, path: Path) -> bool:
-    """Whether it set this path: an array of tables by its headers, an inline table by one key for all."""
+    """Checks whether a statement set this path: headers set an array of tables, one key sets a whole inline table."""
     inside = statement.kind == "key" and path[: len(statement.path)] == statement.path
     return inside or statement.path[: len(path)] == path
 
 
 def _control(asked: dict[Path, Any], ownership: Ownership) -> Control:
-    """What was asked for is put below a table, and into a string: neither may pass."""
+    """Puts the requested keys below a table, and into a string. Neither may pass."""
     text = "".join(f"{written(path)} = {_literal(value)}\n" for path, value in asked.items() if _literal(value))
     if not text:
         held = any(misplaced(asked, b"", b"")) and bool(asked)
@@ -145,6 +145,6 @@ def _control(asked: dict[Path, Any], ownership: Ownership) -> Control:
 
 
 def _literal(value: Any) -> str:
-    """Enough to stand where it stood: its value is not compared, its type is."""
+    """Returns a literal of the same type; the value is not compared. "" for types without an example."""
     examples = {"bool": "true", "int": "1", "float": "1.5", "string": '"x"', "array": "[]", "table": "{}"}
     return examples.get(kind(value), "")

@@ -1,4 +1,4 @@
-"""P6: line ends, the mark of byte order and the end of the last line stay as the user has them."""
+"""P6: line ends, the byte order mark and the end of the last line stay as the user has them."""
 
 import codecs
 import re
@@ -21,7 +21,7 @@ from pytest_codexsandbox.generators.checks.toml_lexer import document, text_of
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
 CLAIM = "line ends, the mark of byte order and the end of the last line stay as the user has them"
-Line = tuple[bytes, bytes]  # what it says, how it ends
+Line = tuple[bytes, bytes]  # its text, its line end
 _LINE: Final = re.compile(rb"(?P<text>[^\n]*?)(?P<end>\r?\n|\Z)", re.DOTALL)
 _NAMES: Final = {b"\r\n": "CRLF", b"\n": "LF", b"": "no line end"}
 _LOST: Final = {b"\r\n": "crlf-lost", b"\n": "lf-lost", b"": "final-newline-added"}
@@ -39,7 +39,7 @@ def line_ends_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, .
 
 
 def own_lines(content: bytes, ownership: Ownership) -> frozenset[int]:
-    """The numbers of the lines between the generator's marks: how they end is its own affair."""
+    """Returns the numbers of the lines between the generator's markers. Their line ends are the generator's choice."""
     found = document(content)
     spans, at, numbers = ownership.inside(found), len(found.text) - len(found.text.removeprefix("\ufeff")), set()
     for number, (text, end) in enumerate(lines(content)):
@@ -63,7 +63,8 @@ def _told(text: bytes) -> str:
 def changed(
     before: bytes, after: bytes, block: frozenset[int] = frozenset(), name: str = "afterwards"
 ) -> Iterator[CheckFault]:
-    """`block`: lines of `before` that are not the user's."""
+    """Yields the first changed line end, and a changed byte order mark. `block`: lines of `before` that are not the
+    user's."""
     diff = difference(before, after)
     yield from _mark(before, after, name, diff)
     whole = lines(after)
@@ -71,14 +72,14 @@ def changed(
         if number in block:
             continue
         if one[1] == other[1] or (not one[1] and other is not whole[-1]):
-            continue  # the last line had no end: it needs one where something of the generator's follows
+            continue  # a last line without an end needs one if the generator's text follows
         reason = "final-newline-lost" if not other[1] else _LOST[one[1]]
         saw = f"{name}: {_text(one[0])} ended with {_NAMES[one[1]]}, and now with {_NAMES[other[1]]}"
         yield CheckFault(reason=reason, saw=saw, diff=diff)
         return
     ends = {end for number, (_, end) in enumerate(lines(before)) if end and number not in block}
     now = {end for _, end in whole if end}
-    if len(ends) == len(now) == 1 and ends != now:  # though none of the user's lines is there as it was
+    if len(ends) == len(now) == 1 and ends != now:  # also if none of the user's lines is unchanged
         (was,), (made,) = ends, now
         saw = f"{name}: every line ended with {_NAMES[was]}, and each with {_NAMES[made]} now"
         yield CheckFault(reason=_LOST[was], saw=saw, diff=diff)
@@ -97,7 +98,7 @@ def _mark(before: bytes, after: bytes, name: str, diff: str) -> Iterator[CheckFa
 
 
 def pairs(before: list[Line], after: list[Line]) -> list[tuple[int, Line, Line]]:
-    """Each line with its number and what it has become; those that are gone are left out."""
+    """Returns each line with its number and its counterpart afterwards. Removed lines are left out."""
     one, other = [text for text, _ in before], [text for text, _ in after]
     head = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     rest = min(len(one), len(other)) - head
@@ -113,7 +114,7 @@ def _text(line: bytes) -> str:
 
 
 def _control(text: bytes, block: frozenset[int]) -> Control:
-    """Each end is turned into the other one, the mark and the last end are put there or taken away."""
+    """Changes each line end into the other one, and adds or removes the byte order mark and the last line end."""
     kept = not any(changed(text, text, block))
     ends = [end for _, end in lines(text)]
     turned = _joined([(line, {b"\r\n": b"\n", b"\n": b"\r\n"}.get(end, end)) for line, end in lines(text)])

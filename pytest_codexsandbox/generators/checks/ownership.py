@@ -1,7 +1,7 @@
-"""What belongs to the generator, and what to the user.
+"""Ownership: which keys and lines belong to the generator, and which to the user.
 
-The author's declaration says it (`owns`, `authoritative`, `markers`); else it is inferred from what it writes where
-there is no file (`Story.alone`).
+The author's declaration says so (`owns`, `authoritative`, `markers`). Otherwise it is inferred from what the generator
+writes where there is no file (`CaseRun.alone`).
 """
 
 from collections.abc import Iterator
@@ -18,27 +18,27 @@ from pytest_codexsandbox.model.generator import CaseRun, Declaration, Marker
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):
     patterns: tuple[Path, ...] = ()
     markers: tuple[Marker, ...] = ()
-    how: str = ""  # declared, inferred; "": nobody knows
+    how: str = ""  # "declared", "inferred"; "": unknown
     authoritative: tuple[Path, ...] = ()
-    anywhere: bool = False  # it takes over what an older release has put into the wrong place
+    anywhere: bool = False  # whether it takes over what an older release put in the wrong place
 
     def owns(self, path: Path) -> bool:
-        """Itself, or a table that it lies in."""
+        """Checks whether the generator owns a key, or a table that contains it."""
         return any(_fits(pattern, path) for pattern in (*self.patterns, *self.authoritative))
 
     def owns_here(self, path: Path) -> bool:
-        """Also below a table that has captured it."""
+        """Checks whether the generator owns a key, also below a table that has captured it."""
         return any(self.owns(path[cut:]) for cut in range(len(path)))
 
     def shares(self, table: Path) -> bool:
-        """Whether some of its keys lie in this table."""
+        """Checks whether some of the generator's keys are in this table."""
         return any(_fits(table, pattern) for pattern in self.patterns) or self.owns(table)
 
     def may_delete(self, path: Path) -> bool:
         return any(_fits(pattern, path) for pattern in self.authoritative)
 
     def inside(self, found: Document) -> tuple[tuple[int, int], ...]:
-        """From where to where the managed blocks go, their markers included."""
+        """Returns the start and end of each managed block, markers included."""
         return tuple(span for marker in self.markers for span in _spans(found, marker))
 
 
@@ -62,7 +62,7 @@ def own(story: CaseRun, declaration: Declaration) -> Ownership:
 
 
 def written_alone(story: CaseRun) -> bytes | None:
-    """What it writes where there is nothing of the user's; None where nobody has seen that."""
+    """Returns what the generator writes where the user has nothing; None if no run shows it."""
     if story.alone is not None:
         return story.alone
     if case_view.text_before(story).strip() or case_view.refused(story.first) or story.first.ended != "exit":
@@ -71,7 +71,7 @@ def written_alone(story: CaseRun) -> bytes | None:
 
 
 def _inferred_markers(story: CaseRun) -> tuple[Marker, ...]:
-    """Two comments that stand alone around everything that it writes."""
+    """Infers the markers: two comments on lines of their own, around everything that the generator writes."""
     found = document(written_alone(story) or b"")
     lone = [comment for comment in found.comments if found.alone(comment)]
     if len(lone) < 2 or not found.statements:
@@ -82,7 +82,7 @@ def _inferred_markers(story: CaseRun) -> tuple[Marker, ...]:
 
 
 def marker_lines(found: Document, text: str) -> tuple[Comment, ...]:
-    """Comments that say just this, on lines of their own: not in strings, not in arrays."""
+    """Returns the comments with exactly this text on lines of their own, outside strings and arrays."""
     return tuple(one for one in found.comments if found.alone(one) and one.text.strip() == text.strip())
 
 

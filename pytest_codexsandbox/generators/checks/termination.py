@@ -1,4 +1,4 @@
-"""It ends by itself, and stays inside of its folders."""
+"""Termination: checks that the generator ends by itself and stays inside its folders."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding, G
 
 ENDS = "it ends by itself, and leaves no process behind"
 INSIDE = "it stays inside of the folders that it was given"
-WALLS = "bubblewrap"  # behind them it is seen what was written elsewhere
+WALLS = "bubblewrap"  # only this confinement records what was written elsewhere
 
 
 def ends_by_itself(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:

@@ -1,6 +1,7 @@
-"""The text of a configuration, statement by statement, with every comment and what it stands at.
+"""TOML lexer: splits a configuration into statements, and finds every comment with the statement it belongs to.
 
-An exact lexer of TOML's lines, made to go on where a parser gives up: what a generator has spoilt must still be read.
+An exact lexer of TOML's lines that continues where a parser gives up: files that a generator has broken must still be
+read.
 """
 
 import re
@@ -13,8 +14,8 @@ import tomli
 
 Place = Literal["above", "beside", "inside", "free"]
 
-# In a value: strings and comments whole, brackets one by one, then what has no meaning here. An unclosed string of
-# many lines goes on to the end, as it does for a parser; an unclosed one of one line is stepped over.
+# In a value: strings and comments whole, brackets one by one, then characters without a meaning here. An unclosed
+# multi-line string runs to the end, as for a parser; the quote of an unclosed one-line string is skipped.
 _PART: Final = re.compile(
     r'(?P<string>"""(?:[^\\"]|\\.|"(?!""))*(?:"{3,5}|\Z)'
     r"|'''(?:[^']|'(?!''))*(?:'{3,5}|\Z)"
@@ -34,15 +35,15 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["key", "header", "broken"]
     path: tuple[str, ...]  # from the root; tables of an array have no numbers
     start: int
-    end: int  # behind the end of its last line
-    value: tuple[int, int] = (0, 0)  # where a key's value stands, with what is behind it on the line
+    end: int  # after the end of its last line
+    value: tuple[int, int] = (0, 0)  # span of a key's value, with the rest of the line
 
 
 class Comment(msgspec.Struct, frozen=True, kw_only=True):
     text: str  # with its #
     place: Place
     start: int
-    statement: int  # the number of the statement that it stands at, or that follows it; -1: none does
+    statement: int  # number of the statement it belongs to, or of the next one; -1: none
 
     @property
     def end(self) -> int:
@@ -61,7 +62,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     strings: tuple[Strings, ...]
 
     def alone(self, comment: Comment) -> bool:
-        """Whether it has lines of its own, outside of every array."""
+        """Checks whether a comment has a line of its own, outside every array."""
         return comment.place in ("above", "free")
 
     def at(self, offset: int) -> Statement | None:
@@ -69,7 +70,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def text_of(content: bytes) -> str:
-    """Also of what is no UTF-8: every byte comes back."""
+    """Decodes also what is not UTF-8: `bytes_of` returns every byte."""
     return content.decode("utf-8", "surrogateescape")
 
 
@@ -100,7 +101,7 @@ class _Scanner:
         self.statements: list[Statement] = []
         self.strings: list[Strings] = []
         self.found: list[tuple[str, int, int, Place]] = []  # comments: text, offset, statement, place
-        self.blanks: set[int] = set()  # offsets behind which an empty line stands: what is above belongs to nothing
+        self.blanks: set[int] = set()  # offsets of empty lines: a comment above one belongs to no statement
 
     def scan(self) -> None:
         at = 1 if self.text.startswith("\ufeff") else 0
@@ -152,7 +153,7 @@ def _placed(scanner: _Scanner) -> Iterator[Comment]:
 
 
 def key_path(text: str) -> tuple[str, ...]:
-    """`a."b.c".'d'` as its words."""
+    """Splits a dotted key: `a."b.c".'d'`."""
     return tuple(_word(found[0].strip(" \t")) for found in _ONE.finditer(text))
 
 

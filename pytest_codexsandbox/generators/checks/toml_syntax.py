@@ -1,4 +1,4 @@
-"""P2, the half that needs no Codex: what was written is TOML 1.1."""
+"""P2, the half that needs no Codex: the generator wrote TOML 1.1."""
 
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
@@ -76,8 +76,8 @@ def spoilt(before: bytes, after: bytes, markers: tuple[Marker, ...], name: str =
 
 
 def wiped(before: bytes, after: bytes, ownership: Ownership, name: str = "afterwards") -> Iterator[CheckFault]:
-    """Who repairs a broken file may drop what broke it; every other key of the user's is still written there, in its
-    table or, where another block had captured it, elsewhere."""
+    """Yields a fault if keys of the user's are gone from a broken file. A repair may drop what broke the file. Every
+    other key must still be there: in its table, or elsewhere if another block had captured it."""
     there = {one.path[-1:] for one in document(after).statements}
     gone = [written(path) for path in _users(_as_utf_8(before), ownership) if path[-1:] not in there]
     if gone and after != before:
@@ -86,7 +86,7 @@ def wiped(before: bytes, after: bytes, ownership: Ownership, name: str = "afterw
 
 
 def _users(broken: bytes, ownership: Ownership) -> list[Path]:
-    """The user's keys, but for the one at which the parser stopped."""
+    """Returns the user's keys, except for the one at which the parser stopped."""
     found = document(broken)
     spared, blocks = _statement_at(broken, read(broken)), ownership.inside(found)
     return [
@@ -100,14 +100,14 @@ def _users(broken: bytes, ownership: Ownership) -> list[Path]:
 
 
 def _as_utf_8(content: bytes) -> bytes:
-    """What Codex cannot read and a generator may have turned into what it can."""
+    """Converts UTF-16, which Codex cannot read and a generator may have converted."""
     if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return content.decode("utf-16", "replace").encode()
     return content
 
 
 def _in_array(content: bytes, markers: tuple[Marker, ...]) -> bool:
-    """A comment inside of brackets that is the line of a marker: the block was put into somebody's array."""
+    """Checks for a marker line inside brackets: the block was put into an array."""
     found = document(content)
     texts = {text.strip() for marker in markers for text in (marker.begin, marker.end)}
     return any(one.place == "inside" and one.text.strip() in texts for one in found.comments)
@@ -119,12 +119,12 @@ def _key_at(content: bytes, reading: ParsedConfig) -> str:
 
 
 def _statement_at(content: bytes, reading: ParsedConfig) -> Statement | None:
-    """Where the parser stopped."""
+    """Returns the statement at which the parser stopped."""
     return at_fault(text_of(content).removeprefix("\ufeff"), reading.place)
 
 
 def _control(after: bytes, markers: tuple[Marker, ...], before: bytes) -> Control:
-    """This file with a line that is none, and with one of its keys written twice."""
+    """Checks this file with a line that is no statement, and with one of its keys written twice."""
     good = next(one for one in (after, before, b"a = 1\n") if read(one).loads)
     return all_hold(
         (
@@ -136,7 +136,7 @@ def _control(after: bytes, markers: tuple[Marker, ...], before: bytes) -> Contro
 
 
 def _twice(content: bytes) -> bytes:
-    """The first key stands there again, in the same table."""
+    """Repeats the first key in the same table."""
     found = document(content)
     key = next((one for one in found.statements if one.kind == "key"), None)
     if key is None:

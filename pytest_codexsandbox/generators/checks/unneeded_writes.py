@@ -1,4 +1,4 @@
-"""P7: a run that has nothing to change does not write the file anew.
+"""P7: a run that has nothing to change does not rewrite the file.
 
 The same bytes under a new inode or a new time wake every program that watches the file, at every start.
 """
@@ -26,7 +26,7 @@ def touches_nothing(story: CaseRun, declaration: Declaration) -> tuple[Finding, 
 
 
 def rewritten(before: Files, after: Files, number: int) -> Iterator[CheckFault]:
-    """Files with the same bytes that were written all the same."""
+    """Yields a fault for each file that was rewritten with the same bytes."""
     for path in sorted(before.keys() & after.keys()):
         one, other = before[path], after[path]
         if (one.kind, one.content) == (other.kind, other.content) and _was_touched(one, other):
@@ -45,7 +45,7 @@ def _no_file(story: CaseRun) -> str:
 
 
 def _nothing_seen(story: CaseRun) -> str:
-    """The first run must have written: else it is not known that a write would be seen."""
+    """Returns why a rewrite might go unseen. Only a write in the first run shows that a write would be seen."""
     if not case_view.config(story.first.files, story.world).modified:
         return "the files were looked at without their times"
     return "" if any(_written_first(story)) else "its first run wrote nothing: there was nothing to change at all"
@@ -60,14 +60,14 @@ def _written_first(story: CaseRun) -> Iterator[str]:
 
 
 def _changed(story: CaseRun) -> str:
-    """A later run that changed bytes had, as it saw it, something to change."""
+    """Returns why the check is skipped if the second run changed bytes: it had something to change."""
     one, other = (configurations(run.files, story.world) for run in story.runs[:2])
     same = one.keys() == other.keys() and all(one[path].content == other[path].content for path in one)
     return "" if same else "its second run changed bytes: generator.second-run-changes-nothing tells of that"
 
 
 def _control(story: CaseRun) -> Control:
-    """The write of the first run left a trace of the kind that is looked for."""
+    """Checks that the write of the first run left the trace that this check looks for."""
     paths = list(_written_first(story))
     before, after = story.before, story.first.files
     there = [path for path in paths if before.get(path, case_view.MISSING).kind == "file"]

@@ -1,4 +1,4 @@
-"""P3: every key of the user's keeps its value and its type."""
+"""P3: each of the user's keys keeps its value and its type."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -50,7 +50,7 @@ def values_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]
 
 
 def users(content: bytes, ownership: Ownership) -> dict[Path, Any]:
-    """What the user has set, and the generator may not change."""
+    """Returns the user's keys with their values, which the generator may not change."""
     block = _in_the_block(content, ownership)
     return {
         path: value
@@ -62,7 +62,7 @@ def users(content: bytes, ownership: Ownership) -> dict[Path, Any]:
 
 
 def _in_the_block(content: bytes, ownership: Ownership) -> list[Path]:
-    """Between its marks the generator's keys are its own in whatever table its block has come to stand."""
+    """Returns the generator's keys between its markers. They are its own in whatever table its block has ended up."""
     found = document(content)
     spans = ownership.inside(found)
     return [
@@ -80,7 +80,7 @@ def _nothing_to_keep(text: bytes, ownership: Ownership) -> str:
 
 
 def lost(before: bytes, after: bytes, ownership: Ownership, name: str = "afterwards") -> Iterator[CheckFault]:
-    """What of the user's is no longer what it was."""
+    """Yields a fault for each of the user's values that is missing or changed."""
     reading = read(after)
     if not reading.loads:
         saw = f"{name}: no value can be read any more: {reading.fault} ({reading.place})"
@@ -102,7 +102,7 @@ def _is_table(data: Any, path: Path) -> bool:
 
 
 def _same(before: Any, after: Any) -> bool:
-    """An array of tables may have got further ones; any other value is the same, or it is not."""
+    """Compares two values. An array of tables may have further tables afterwards; other values must be equal."""
     if _is_tables(before) and _is_tables(after):
         rest = iter([comparable(one) for one in after])
         return all(comparable(one) in rest for one in before)
@@ -124,7 +124,7 @@ def _fault(path: Path, value: Any, reading: ParsedConfig, ownership: Ownership, 
         reason = "value-changed" if kind(here) == kind(value) else "type-changed"
         return CheckFault(reason=reason, saw=f"{name}{key} was {_shown(value)}, now it is {_shown(here)}", diff=diff)
     alike = (at for at, one in everywhere(reading.data) if at[-1] == path[-1] and _same(value, one))
-    # What the generator wrote itself is not what has become of the user's; but one that a table swallowed whole is.
+    # The generator's own keys do not show where the user's key went, unless a table has captured that key's whole path.
     moved = next((at for at in alike if at != path and (at[-len(path) :] == path or not ownership.owns(at))), None)
     if moved is None:
         return CheckFault(reason="key-lost", saw=f"{name}{key} = {_shown(value)} is gone", diff=diff)
@@ -140,7 +140,7 @@ def _control(text: bytes, ownership: Ownership) -> Control:
 
 
 def _taken_away(text: bytes, ownership: Ownership) -> Control:
-    """The last of the user's keys is taken out of this very file."""
+    """Removes the last of the user's keys from this file."""
     keys = users(text, ownership)
     found = document(text)
     above = {path[:count] for path in keys for count in range(1, len(path) + 1)}
@@ -152,12 +152,12 @@ def _taken_away(text: bytes, ownership: Ownership) -> Control:
 
 
 def _emptied(text: bytes, ownership: Ownership) -> bool:
-    """For a file that has nothing but empty tables."""
+    """Checks that an emptied file is noticed, for a file that has only empty tables."""
     return any(lost(text, b"", ownership)) and not any(lost(text, text, ownership))
 
 
 def _retyped(text: bytes, ownership: Ownership) -> Control:
-    """The value of one of the user's keys becomes one of another type."""
+    """Changes the value of one of the user's keys to another type."""
     keys = users(text, ownership)
     found = document(text)
     mine = next((one for one in found.statements if one.kind == "key" and one.path in keys), None)
@@ -170,6 +170,6 @@ def _retyped(text: bytes, ownership: Ownership) -> Control:
 
 
 def _only(text: bytes, changed: bytes, ownership: Ownership) -> bool:
-    """The check finds the change, and nothing where there is none."""
+    """Checks that the change is found, and that nothing is found without one."""
     loads = read(changed).loads
     return loads and any(lost(text, changed, ownership)) and not any(lost(text, text, ownership))
