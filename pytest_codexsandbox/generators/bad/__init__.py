@@ -1,4 +1,4 @@
-"""Generators that must not pass: each breaks one promise, and somebody must notice."""
+"""Bad generators: each breaks one promise, and a check must notice it."""
 
 from pytest_codexsandbox.generators.bad.catalogue import BAD, Bad, named
 

@@ -1,4 +1,4 @@
-"""It says one thing and does another, does not end, or reaches for what is none of its business."""
+"""Bad behaviour: generators that report what they did not do, do not end, or reach outside their folders."""
 
 import contextlib
 import fcntl
@@ -14,17 +14,17 @@ from typing import Final
 from pytest_codexsandbox.generators.bad.bad_builder import Given, Result, Told, at_once, declining, performing, told
 
 REACHED: Final = "REACHED"
-"""What one of these prints when it got what it reached for: in a confined run this is never seen."""
+"""Printed by a generator that reached something outside. In a confined run it never appears."""
 _LONG: Final = 3600.0
 
 
 def idle(given: Given) -> Result:
-    """Nothing is done, and all is said to be well."""
+    """Does nothing and reports success."""
     return {}
 
 
 def swallows(given: Given) -> Result:
-    """Codex knows no such server and says so by its exit code, which is thrown away."""
+    """Discards the exit code by which Codex reports that it knows no such server."""
     os.spawnvp(os.P_WAIT, "codex", ["codex", "mcp", "get", "codexsandbox-none"])  # noqa: S606
     return {}
 
@@ -47,7 +47,7 @@ def hangs(given: Given) -> Result:
 
 
 def _staying(run: Told) -> None:
-    """A grandchild in a session of its own, which holds whatever was open."""
+    """Leaves a grandchild in a session of its own. It keeps all open files open."""
     at_once(run, run.good)
     if os.fork() == 0:
         os.setsid()
@@ -57,7 +57,7 @@ def _staying(run: Told) -> None:
 
 
 def writes_to_the_real_home(given: Given) -> Result:
-    """The home of whoever runs it, as the system knows it, whatever HOME says."""
+    """Writes to the home of the user who runs it, as the password database names it, not HOME."""
     with contextlib.suppress(OSError, KeyError):
         folder = Path(_real_home()) / ".codex"
         folder.mkdir(exist_ok=True)
@@ -67,7 +67,7 @@ def writes_to_the_real_home(given: Given) -> Result:
 
 
 def writes_beside(given: Given) -> Result:
-    """A file in the shared temp folder, as a cache."""
+    """Writes a file to the shared temp folder, as a cache would be."""
     with contextlib.suppress(OSError):
         Path("/tmp/codexsandbox-was-here").write_text("left", encoding="utf-8")
     return _well(given)
@@ -88,14 +88,14 @@ def reaches_docker(given: Given) -> Result:
 
 
 def reaches_the_agent(given: Given) -> Result:
-    """The socket that the environment names, and whatever looks like one."""
+    """Connects to the socket that SSH_AUTH_SOCK names, and to every file that looks like one."""
     for path in (os.environ.get("SSH_AUTH_SOCK", ""), *map(str, Path("/tmp").glob("ssh-*/agent.*"))):
         _connect(path)
     return _well(given)
 
 
 def types_into_the_terminal(given: Given) -> Result:
-    """TIOCSTI: a word typed where the user's shell reads it."""
+    """Types a word into the user's shell by TIOCSTI."""
     for path in ("/dev/tty", "/dev/stdin"):
         with contextlib.suppress(OSError):
             fd = os.open(path, os.O_RDWR | os.O_NOCTTY)

@@ -1,4 +1,4 @@
-"""A bad generator is the good one with one thing spoilt: what it writes, or how it writes it."""
+"""Bad generator builder: takes the good generator and changes one thing, in its text or in how it writes."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -17,12 +17,12 @@ Generator = Callable[[Given], Result]
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """One run: what was asked for, and what lay there."""
+    """One run: the request, and the file before it."""
 
     request: Request
     before: bytes | None
-    good: bytes  # what the good one would leave
-    alone: bytes  # and where there is no file
+    good: bytes  # what the good generator would leave
+    alone: bytes  # what it would leave where there is no file
 
     @property
     def path(self) -> Path:
@@ -30,11 +30,11 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Declined(Exception):
-    """The good one refuses, and a bad one with another flaw does as well."""
+    """Raised where the good generator refuses. A bad generator with another flaw refuses there too."""
 
 
 def told(given: Given, **changes: Any) -> Told:
-    """With `changes` the good one is asked for something else than the request says."""
+    """Returns the run as the good generator sees it. `changes` replace parts of the request."""
     request = request_of(given)
     path = where(request.config)
     before = path.read_bytes() if path.exists() else None
@@ -49,12 +49,12 @@ def told(given: Given, **changes: Any) -> Told:
 
 
 def at_once(run: Told, content: bytes) -> None:
-    """As the good one writes: the whole file replaced, and only where something changes."""
+    """Writes as the good generator does: replaces the whole file, and only if the content changes."""
     rewrite(run.path, lambda now: None if now == content else content, patience=10)
 
 
 def declining(generate: Generator) -> Generator:
-    """What the good one refuses, this one does as well."""
+    """Makes a generator refuse wherever the good one does."""
 
     @functools.wraps(generate)
     def wrapped(given: Given) -> Result:
@@ -67,12 +67,12 @@ def declining(generate: Generator) -> Generator:
 
 
 def spoilt(change: Callable[[Told], bytes], **changes: Any) -> Generator:
-    """A generator that writes something else than the good one, as well as it can be written."""
+    """Returns a generator that writes other content than the good one, and writes it as well."""
     return performing(lambda run: at_once(run, change(run)), **changes)
 
 
 def performing(act: Callable[[Told], None], **changes: Any) -> Generator:
-    """A generator that does something else once it knows what the good one would leave."""
+    """Returns a generator that acts on its own, knowing what the good one would leave."""
 
     @declining
     def generate(given: Given) -> Result:

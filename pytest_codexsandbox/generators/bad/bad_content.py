@@ -1,4 +1,4 @@
-"""What is written is wrong: values, places, comments, line ends, and what grows from run to run."""
+"""Bad content: generators that write wrong values, places, comments or line ends, or more text in each run."""
 
 import re
 from typing import Final
@@ -17,7 +17,7 @@ def _text(run: Told) -> str:
 
 
 def _theirs(piece: TomlStatement) -> bool:
-    """A comment of the user's on a line of its own."""
+    """Checks for a comment of the user's on a line of its own."""
     return piece.kind == "comment" and "codexsandbox" not in piece.comment
 
 
@@ -53,7 +53,7 @@ def _gone(piece: TomlStatement) -> Edit:
 
 
 def _reorders_comments(run: Told) -> bytes:
-    """As a program that collects them and puts them on top, the last one first, whenever they are not there."""
+    """Collects the user's comments and puts them on top in sorted order, as some programs do."""
     text = _text(run)
     theirs = [piece for piece in cut(text) if _theirs(piece)]
     lines = sorted(text[piece.start : piece.stop].rstrip("\n") for piece in theirs)
@@ -61,7 +61,7 @@ def _reorders_comments(run: Told) -> bytes:
 
 
 def _at_the_end(run: Told) -> bytes:
-    """The keys below whatever table comes last. Once there, they are found again and left."""
+    """Appends its keys below the last table of the file. Later runs find them there and change nothing."""
     if run.before and _MARKS.begin.encode() in run.before:
         return run.before
     begin, end = run.good.index(_MARKS.begin.encode()), run.good.index(_MARKS.end.encode())
@@ -71,7 +71,7 @@ def _at_the_end(run: Told) -> bytes:
 
 
 def _duplicates_its_block(run: Told) -> bytes:
-    """It never looks for what it wrote: as an earlier version of many a tool does."""
+    """Never looks for its own block, as earlier releases of several tools do."""
     if not run.before or _MARKS.begin.encode() not in run.before:
         return run.good
     block = run.good[run.good.index(_MARKS.begin.encode()) : run.good.index(_MARKS.end.encode()) + len(_MARKS.end) + 1]
@@ -87,7 +87,7 @@ def _third_run_in_a_comment(run: Told) -> bytes:
 
 
 def _other_network(run: Told) -> bytes:
-    """From the second run on it takes what stands there for the opposite of what it wants."""
+    """From the second run on, mistakes the present network value for the opposite of the requested one."""
     if run.request.run == 1:
         return run.good
     return run.good.replace(b"network_access = false", b"network_access = true", 1)
@@ -101,7 +101,7 @@ def _numbered(run: Told, number: int) -> bytes:
 
 
 def _forgets_end(run: Told) -> bytes:
-    """Alone it is right; only above something of the user's its block has no end."""
+    """Leaves out the end of its block if the user's text follows. Alone it is right."""
     return run.good.replace(_MARKS.end.encode() + b"\n", b"", 1) if run.before else run.good
 
 

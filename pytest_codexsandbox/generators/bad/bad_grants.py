@@ -1,4 +1,4 @@
-"""The file is impeccable, and the policy in it is another one than was asked for."""
+"""Bad grants: generators that write a flawless file with another policy than the requested one."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ _VOIDING: Final = re.compile(rb"(?m)^(?:default_permissions|profile) *=.*\n?")
 
 
 def _instead(network: bool | None = None, roots: str = "") -> Generator:
-    """`roots`: `home`, `/`, or `none` for the last one forgotten."""
+    """Returns a generator with another network or other roots. `roots`: `home`, `/`, or `none` to drop the last one."""
 
     @declining
     def generate(given: Given) -> Result:
@@ -25,13 +25,13 @@ def _instead(network: bool | None = None, roots: str = "") -> Generator:
 
 
 def _with_roots(run: Told, roots: tuple[str, ...]) -> bytes:
-    """Past the good one's own refusal to grant everything."""
+    """Replaces the roots after the good generator ran, because it refuses to grant everything."""
     return re.sub(rb"(writable_roots = )\[.*?\]", lambda found: found[1] + as_toml(roots).encode(), run.good)
 
 
 @declining
 def ignores_default_permissions(given: Given) -> Result:
-    """It does not look at what voids its policy, and says that all is well."""
+    """Ignores the key that voids its policy, and reports success."""
     run = told(given, take_over=True)
     said = b"".join(_VOIDING.findall(run.before or b""))
     at_once(run, re.sub(rb"(?m)^# codexsandbox, set aside: .*\n?", lambda _: said, run.good, count=1))
@@ -45,14 +45,14 @@ wrong_network = _instead(network=True)
 
 
 def argv_unescaped(given: Given) -> Result:
-    """Overrides put together as text: a quote in a path ends the string, and more follows."""
+    """Builds overrides from unescaped text: a quote in a path ends the string, and more text follows."""
     request = request_of(given)
     roots = ", ".join(f'"{root}"' for root in request.roots)
     return _argv(request.network, f"[{roots}]")
 
 
 def argv_as_python_writes_it(given: Given) -> Result:
-    """`True` is no boolean of TOML, and a value that is no TOML is a string to Codex."""
+    """Writes `True`, which is no TOML boolean. Codex reads a value that is no TOML as a string."""
     request = request_of(given)
     words = _argv(request.network, as_toml(request.roots))["argv"]
     return {"argv": [word.replace("=true", "=True").replace("=false", "=False") for word in words]}

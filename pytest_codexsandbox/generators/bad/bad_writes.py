@@ -1,4 +1,5 @@
-"""What is written is right, and how it is written is not: links, modes, halves, leftovers, and what others wrote."""
+"""Bad writes: generators that write the right content the wrong way: through links, in halves, over other writers'
+text."""
 
 import os
 import re
@@ -20,7 +21,7 @@ from pytest_codexsandbox.generators.bad.bad_builder import (
 )
 
 _MARKS: Final = Marks("codexsandbox")
-_PAUSE: Final = 0.3  # long enough for a reader that looks often, and for a second writer
+_PAUSE: Final = 0.3  # long enough for a reader that samples often, and for a second writer
 
 
 def _mode(run: Told) -> None:
@@ -29,7 +30,7 @@ def _mode(run: Told) -> None:
 
 
 def _over_the_link(run: Told) -> None:
-    """The link itself is replaced: what it led to stays as it was."""
+    """Replaces the link itself: its target stays as it was."""
     if run.good == run.before:
         return
     new = Path(run.request.config + ".tmp")
@@ -38,7 +39,7 @@ def _over_the_link(run: Told) -> None:
 
 
 def _always(run: Told) -> None:
-    """A new file in the place of the old one at every start, whatever is in it."""
+    """Puts a new file in place at every start, whatever the old one holds."""
     new = run.path.with_name(f".{run.path.name}.new")
     new.write_bytes(run.good)
     new.chmod(run.path.stat().st_mode & 0o7777 if run.before is not None else 0o600)
@@ -46,14 +47,14 @@ def _always(run: Told) -> None:
 
 
 def _always_in_place(run: Told) -> None:
-    """The same bytes over the same bytes: no reader ever sees another text."""
+    """Writes the same bytes over themselves: no reader ever sees another text."""
     at_once(run, run.good)
     with run.path.open("r+b", buffering=0) as file:
         file.write(run.good)
 
 
 def _truncated(run: Told) -> None:
-    """Empty, then the first half, then the rest: whoever reads meanwhile has the policy of an empty file."""
+    """Empties the file, then writes it in two halves. A reader in between gets the policy of an empty file."""
     if run.good == run.before:
         return
     with run.path.open("wb", buffering=0) as file:
@@ -64,7 +65,8 @@ def _truncated(run: Told) -> None:
 
 
 def _amid_other_files(run: Told) -> None:
-    """Empties the file and writes it, between some calls on other files and many more: a sample misses that moment."""
+    """Empties the file and writes it, between a few and many calls on other files. A sample of calls misses that
+    moment."""
     if run.good == run.before:
         return
     _other_files(run.path.parent, 1)
@@ -74,7 +76,7 @@ def _amid_other_files(run: Told) -> None:
 
 
 def _other_files(folder: Path, count: int) -> None:
-    """Three calls that change a file for each of them; nothing is left."""
+    """Writes and removes other files: three calls that change a file for each of them."""
     for number in range(count):
         other = folder / f"cache-{number}"
         other.write_bytes(b"other")
@@ -82,7 +84,7 @@ def _other_files(folder: Path, count: int) -> None:
 
 
 def _end_later(run: Told) -> None:
-    """The end mark is written last, in place: a death before that leaves a block without an end."""
+    """Writes the end marker last, in place. A crash before that leaves a block without an end."""
     if run.good == run.before:
         return
     end = run.good.index(_MARKS.end.encode())
@@ -102,7 +104,7 @@ def _leaves_a_temporary_file(run: Told) -> None:
 
 
 def _loses_an_update(run: Told) -> None:
-    """In place, in two pieces, by what was read long ago: of two at once each writes into the other's."""
+    """Writes in place, in two pieces, what it read earlier. Two parallel runs write into each other's text."""
     half = len(run.good) // 2
     time.sleep(_PAUSE)
     with run.path.open("r+b" if run.before is not None else "w+b", buffering=0) as file:
@@ -118,7 +120,8 @@ def _block(run: Told) -> bytes:
 
 
 def deletes_what_follows(given: Given) -> Result:
-    """Without its end mark the block is taken to reach to the next one, or to the end: the user's tables too."""
+    """Treats a block without an end marker as reaching to the next one or to the end of the file, so it deletes the
+    user's tables."""
     request = request_of(given)
     path = Path(request.config)
     before = path.read_bytes() if path.exists() else b""
@@ -130,7 +133,7 @@ def deletes_what_follows(given: Given) -> Result:
 
 @declining
 def gives_up_on_moved_marks(given: Given) -> Result:
-    """What stands between its marks is its own, whoever put it there."""
+    """Treats everything between its markers as its own and deletes it."""
     run = told(given)
     before = run.before or b""
     begin, end = before.find(_MARKS.begin.encode()), before.find(_MARKS.end.encode())
@@ -143,7 +146,7 @@ def gives_up_on_moved_marks(given: Given) -> Result:
 
 @declining
 def knows_its_own_words_only(given: Given) -> Result:
-    """A block whose marks are in other words is nobody's to it: it writes a second one."""
+    """Does not recognise a block with an earlier release's markers, and writes a second one."""
     run = told(given)
     if run.before is None or _MARKS.begin.encode() in run.before or b"# >>> codexsandbox: " not in run.before:
         at_once(run, run.good)
@@ -154,7 +157,7 @@ def knows_its_own_words_only(given: Given) -> Result:
 
 @declining
 def looks_for_marks_only(given: Given) -> Result:
-    """After a program that dropped every comment the keys are still there, and come a second time."""
+    """Looks for its markers only. If another program dropped all comments, it writes its keys a second time."""
     run = told(given)
     before = run.before or b""
     marked = _MARKS.begin.encode() in before
@@ -164,7 +167,7 @@ def looks_for_marks_only(given: Given) -> Result:
 
 @declining
 def earlier_words(given: Given) -> Result:
-    """What an earlier release wrote: the same block, its marks in other words. No flaw of its own."""
+    """Writes as an earlier release did: the same block with other markers. It has no flaw of its own."""
     run = told(given)
     if run.before and b"# >>> codexsandbox: sandbox >>>" in run.before:
         return {}

@@ -1,4 +1,4 @@
-"""Every generator that must not pass: what it does wrong, on which file it shows, and which promises must say so."""
+"""Catalogue of bad generators: what each does wrong, on which file it shows, and which promises must report it."""
 
 from collections.abc import Iterable
 from typing import Final, Literal
@@ -31,27 +31,28 @@ ONE_ROOT: Final = Intent(roots=("@ROOT0@",))
 
 
 class Bad(msgspec.Struct, frozen=True, kw_only=True):
-    """`caught`: a promise in `caught_by` must say `violates`. `prevented`: it reaches for something and prints REACHED
-    when it got it. The confinement must see to it that it never does; what it leaves is good.
+    """`caught`: a promise in `caught_by` must report `violates`. `prevented`: it reaches for something outside and
+    prints REACHED when it succeeds. The confinement must prevent that; the files it leaves are good.
     """
 
     name: str
     wrong: str  # in one clause
-    run: str  # SPEC
+    run: str  # a SPEC
     caught_by: tuple[str, ...]
     kind: Literal["caught", "prevented"] = "caught"
-    config: bytes | None = USER  # of the user, where it shows
+    config: bytes | None = USER  # the user's file on which the flaw shows
     wish: Intent = ONE_ROOT
     link: Literal["", "symlink"] = ""
     between: Literal["", "loses-end", "loses-marks", "key-inside"] = (
-        ""  # what another writer does to its file before it shows
+        ""  # what another writer does to its file before the flaw shows
     )
     migrates_from: tuple[str, ...] = ()
     timeout: float = 20.0
     markers: bool = True  # whether it writes the good one's block
 
     def disturbed(self, content: bytes) -> bytes:
-        """What the other writer leaves: measured of `codex mcp add`, which takes marks along with what it rewrites."""
+        """Returns the file as the other writer leaves it. Measured: `codex mcp add` removes markers with what it
+        rewrites."""
         begin, end = Marks("codexsandbox").begin.encode(), Marks("codexsandbox").end.encode()
         if self.between in ("loses-end", "loses-marks"):
             left = content.replace(end + b"\n", b"", 1)
@@ -59,7 +60,7 @@ class Bad(msgspec.Struct, frozen=True, kw_only=True):
         return content.replace(end, b"check_for_update_on_startup = false\n" + end, 1) if self.between else content
 
     def declaration(self) -> Declaration:
-        """As its author would say it: the same as the good one's."""
+        """Returns the declaration that its author would write: the same as the good generator's."""
         marks = Marks("codexsandbox")
         return Declaration(
             run=self.run,
@@ -180,7 +181,7 @@ BAD: Final = (*CONTENTS, *WRITINGS, *GRANTS, *CONDUCTS)
 
 
 def named(names: Iterable[str]) -> tuple[Bad, ...]:
-    """Those with these names, in the catalogue's order; KeyError for one that is not there."""
+    """Returns the generators with these names, in the catalogue's order. Raises KeyError for an unknown name."""
     wanted = set(names)
     unknown = wanted - {bad.name for bad in BAD}
     if unknown:

@@ -1,4 +1,4 @@
-"""Others who write the same file: editors, installers, people. None of them knows of a managed block."""
+"""Other writers of the same file: editors, installers, people. None of them knows about managed blocks."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,7 +7,7 @@ from pytest_codexsandbox.model.generator import Declaration
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
 
 NEEDS_MARKS: Final = ("table-inside", "key-inside", "uncomments-marks", "loses-end", "loses-marks")
-"""They are told the marks: `params` of their request, `begin` and `end`."""
+"""These writers get the markers in `params` of their request, as `begin` and `end`."""
 _HERE: Final = "pytest_codexsandbox.generators.other_writers"
 _OURS: Final = {
     "reserialises": ("rewriters", "parses the file and prints it anew: no comment is left, no mark"),
@@ -28,5 +28,5 @@ def _of(name: str, module: str, wrong: str) -> Generator:
 
 
 WRITERS: Final[Mapping[str, Generator]] = {name: _of(name, *words) for name, words in _OURS.items()}
-"""By name."""
+"""Name → writer."""
 TORN: Final = _of("torn", "torn_write", "empties the file, waits, and writes it: what a reader must be able to see")

@@ -1,4 +1,4 @@
-"""Writers that put something into the file and leave the rest: at the end, and inside of somebody's block."""
+"""Appenders: writers that add text and leave the rest: at the end of the file, or inside a managed block."""
 
 from pytest_codexsandbox.generators.other_writers.file_save import Given, line_of, marks, saving
 
@@ -13,7 +13,7 @@ def _appended(text: str, given: Given) -> str:
 
 
 def _table(text: str, given: Given) -> str:
-    """Under a header of its own; as a dotted key where keys follow that a header would take to itself."""
+    """Adds a table above the end marker: as a dotted key if keys follow that a header would capture."""
     found = line_of(text, marks(given)[1])
     if found is None:
         return text

@@ -1,4 +1,5 @@
-"""How these writers read and save: the whole file, in place, as many a program does. No one else writes meanwhile."""
+"""File save: how these writers read and save the whole file in place, as many programs do. No other program writes
+meanwhile."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,12 +11,12 @@ Writer = Callable[[Given], Result]
 
 
 def marks(given: Given) -> tuple[str, str]:
-    """The two lines around what the generator manages."""
+    """Returns the begin and end markers of the generator's block."""
     return given["params"].get("begin", ""), given["params"].get("end", "")
 
 
 def saving(change: Callable[[str, Given], str]) -> Writer:
-    """A writer that makes another text of the text; it refuses where it would leave the same one."""
+    """Returns a writer that applies `change` to the text. It refuses if the text stays the same."""
 
     def write(given: Given) -> Result:
         path = Path(given["config"])
@@ -30,7 +31,7 @@ def saving(change: Callable[[str, Given], str]) -> Writer:
 
 
 def line_of(text: str, mark: str) -> tuple[int, int] | None:
-    """From where to where the line goes that says just this, its end included; the last one where there are several."""
+    """Returns start and end of the last line with exactly this text, its line end included."""
     at, found = 0, None
     for line in text.splitlines(keepends=True):
         if mark and line.strip("\r\n \t") == mark.strip():

@@ -1,4 +1,4 @@
-"""Writers that disturb the lines around somebody's block: facts of Codex Desktop, `codex mcp add` and of people."""
+"""Marker damage: writers that disturb marker lines, as Codex Desktop, `codex mcp add` and people do."""
 
 from pytest_codexsandbox.generators.other_writers.file_save import Given, line_of, marks, saving
 
@@ -9,7 +9,7 @@ def _without(text: str, mark: str) -> str:
 
 
 def _uncommented(text: str, given: Given) -> str:
-    """As openai/codex#24718 reports: the mark stays, and is no comment any more."""
+    """Uncomments the markers, as openai/codex#24718 reports: the text stays, and is no comment any more."""
     for mark in marks(given):
         found = line_of(text, mark)
         if found is not None:

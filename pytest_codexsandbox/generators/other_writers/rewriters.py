@@ -1,4 +1,4 @@
-"""Writers that save the whole file anew: what a parser keeps of it, and what an editor makes of its line ends."""
+"""Rewriters: writers that save the whole file: as a parser prints it, or with an editor's line ends."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from pytest_codexsandbox.generators.other_writers.file_save import Given, saving
 
 
 def _reserialised(text: str, given: Given) -> str:
-    """As installers do that parse and print TOML; values stay, with a server of its own."""
+    """Parses the file and prints it, as installers do. Values stay, and a server of its own is added."""
     data: dict[str, Any] = tomlkit.parse(text.removeprefix("\ufeff")).unwrap()
     data.setdefault("mcp_servers", {})["installed"] = {"command": "installed", "args": ["--stdio"]}
     return tomlkit.dumps(data)

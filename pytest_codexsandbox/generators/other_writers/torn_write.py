@@ -1,4 +1,4 @@
-"""The writer that every witness of half a file must have seen."""
+"""Torn write: the writer that every detector of half-written files must detect."""
 
 import time
 from pathlib import Path
@@ -9,7 +9,7 @@ _PAUSE = 0.1
 
 
 def torn(given: Given) -> Result:
-    """Empty, half, whole."""
+    """Writes the file in steps: empty, half, whole."""
     path = Path(given["config"])
     content = (path.read_bytes() if path.exists() else b"") + f"# run {given['run']}\n".encode()
     with path.open("wb", buffering=0) as file:

@@ -1,4 +1,4 @@
-"""What `codexsandbox generator new` writes: a declaration and a program that work at once."""
+"""Scaffold: the files that `codexsandbox generator new` writes: a declaration and a program that work at once."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from pytest_codexsandbox.registry import data_folder
 _HERE: Final = Path(__file__).parent
 LANGUAGES: Final[Mapping[str, str]] = {"sh": ".sh", "python": ".py", "toml": ""}
 README: Final = "README.md"
-_OWNER: Final = "codexsandbox"  # in the marks of the exemplary generator
+_OWNER: Final = "codexsandbox"  # in the markers of the exemplary generator
 _SAID: Final = "# What is said of NAME. Every key: docs/reference/generators.md of pytest-codexsandbox.\n"
 _YOURS: Final = """\
 # Put your own command here, such as "cmd:mytool render --out @CONFIG@": this one is an example that passes every check.
@@ -18,7 +18,7 @@ _YOURS: Final = """\
 
 
 def written(name: str, language: str) -> dict[str, tuple[str, bool]]:
-    """File name → what stands in it, and whether it is executable. Pure but for reading what is shipped."""
+    """Returns file name → content, and whether the file is executable. Reads only shipped files."""
     module = re.sub(r"[-.+]", "_", name)
     files = {f"{name}.toml": (_declaration(language, module), False)}
     if language == "sh":

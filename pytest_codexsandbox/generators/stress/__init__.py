@@ -1,7 +1,7 @@
-"""What happens to a generator, and to the user's file, when things do not go one after the other in peace.
+"""Stress checks: what happens to a generator, and to the user's file, when runs are disturbed.
 
-Somebody reads while it writes, it is killed, two of them run at once, others write the same file, an older release
-wrote it. Each strain plays on a stage of its own and gives rows of evidence, each with its control.
+Another process reads while the generator writes; it is killed; two run at once; other programs write the same file; an
+older release wrote it. Each stress check uses private folders of its own and returns rows of evidence with controls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,8 +30,8 @@ TRIES: Final = 3
 
 
 def patient(strain: Strain) -> Strain:
-    """Where a witness was not awake (a busy machine), it is played once more: nothing holds, and nobody is blamed, by a
-    witness who slept. What was seen to go wrong meanwhile stays said, whatever a later play shows."""
+    """Repeats a stress check if an observer was too slow (on a busy machine): an observer that saw nothing proves
+    nothing. A fault that was seen once stays, whatever a later attempt shows."""
 
     def played(bench: StressContext) -> tuple[Finding, ...]:
         found = strain(bench)
@@ -45,7 +45,7 @@ def patient(strain: Strain) -> Strain:
 
 
 def _with_earlier(earlier: Sequence[Finding], now: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The newest play, and the faults of the one before it that it does not show, under the newest controls."""
+    """Returns the newest attempt, and the faults that only the earlier one shows, under the newest controls."""
     shown = {(one.claim, one.reason) for one in now if not one.held}
     newest = {one.claim: one for one in now if not one.skipped}
     lost = [one for one in earlier if not one.held and not one.skipped and (one.claim, one.reason) not in shown]
@@ -74,5 +74,5 @@ STRAINS: Final[Mapping[str, Strain]] = {
 
 
 def named(name: str, beside: Path | None = None) -> Generator:
-    """A writer of ours, else a declared generator."""
+    """Returns one of our writers, else a declared generator."""
     return WRITERS[name] if name in WRITERS else generator_specs.of_declaration(name, beside)

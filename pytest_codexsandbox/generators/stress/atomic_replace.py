@@ -1,7 +1,7 @@
-"""P8: no moment at which the file is neither the old one nor the new one.
+"""P8: at every moment the file is either the old one or the new one.
 
-Two witnesses: somebody who reads it all the time, and strace, which sees also the moment that nobody has read. Both
-are shown a writer that empties the file, waits and writes: what does not see that one says nothing.
+Two observers: a process that reads the file all the time, and strace, which also sees moments between two reads. Both
+must detect a writer that empties the file, waits and writes. An observer that misses it proves nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,12 +29,12 @@ from pytest_codexsandbox.model.generator_spec import Generator
 
 CLAIM: Final = "whoever reads while it works finds the old file or the new one"
 UNSEEN: Final = "it runs in an environment, and who reads meanwhile, and strace, are here"
-_ROUNDS: Final = 2  # after the first; each: a first run, and one that changes what it wrote
+_ROUNDS: Final = 2  # after the first; each: a first run, and one with another request
 _SLOW: Final = 4.0  # seconds of a round
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """One run with both witnesses."""
+    """One run with both observers."""
 
     before: bytes | None
     play: StressRun
@@ -47,8 +47,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
         return self.play.config != self.before
 
     def is_step(self, sight: FileSample) -> bool:
-        """Checks whether a sight is a whole file that was put there and replaced again: a file of its own, which no
-        reader has seen with another content."""
+        """Checks whether a sample is a whole file that was put in place and replaced again. It must be a file of its
+        own that no reader has seen with other content."""
         ends = {other.file for other in self.looks.seen if is_at(other, self.before) or is_at(other, self.play.config)}
         alone = sum(other.file == sight.file for other in self.looks.seen) == 1
         return sight.kind == "file" and sight.file > 0 and alone and sight.file not in ends
@@ -81,8 +81,10 @@ def _nothing(rounds: Sequence[Round]) -> str:
 
 # ---- playing
 def _rounds(stage: Rig) -> Iterator[Round]:
-    """Most of them under strace, where every call takes longer: more is seen of a short moment, too. What a first round
-    has shown to change nothing is not done again, and a slow one is done once more only."""
+    """Yields rounds, most of them under strace. Its slower calls make short moments easier to see.
+
+    If the first round shows that nothing changes, no second request follows. A slow generator gets only one more round.
+    """
     known = bool(stage.bench.strace().program)
     first = tuple(_pair(stage, stage.bench.generator, traced=known))
     yield from first
@@ -93,7 +95,7 @@ def _rounds(stage: Rig) -> Iterator[Round]:
 
 
 def _pair(stage: Rig, generator: Generator, *, traced: bool, wishes: int = 2) -> Iterator[Round]:
-    """A first run, and one that is asked for something else."""
+    """Yields a first run, and one with another request."""
     before = stage.config(stage.lay(generator=generator))
     for run, wish in enumerate((stage.bench.wish, stage.bench.other)[:wishes], start=1):
         one = _round(stage, generator, wish, before=before, run=run, traced=traced)
@@ -140,7 +142,7 @@ def _of_step(sight: FileSample, one: Round) -> Iterator[CheckFault]:
 
 
 def in_place(calls: Iterable[Syscall], path: str, *, there: bool) -> Iterator[CheckFault]:
-    """What the system calls say. `there`: whether there was a file in the beginning."""
+    """Yields faults that the system calls show. `there`: whether the file existed at the start."""
     for call in calls:
         if not call.worked:
             continue
@@ -171,7 +173,7 @@ def _holds(gone: str, path: str) -> bool:
 
 
 def control(changing: Sequence[Round], torn: Sequence[Round], path: str) -> Control:
-    """Who looked at this generator has seen the old file and the new one, and caught the other writer."""
+    """Checks that the observers saw this generator's old and new file, and detected the torn writer."""
     both = all(one.looks.saw(one.before) and one.looks.saw(one.play.config) for one in changing)
     caught = any(_seen_by_reader(one) for one in torn)
     controls = [

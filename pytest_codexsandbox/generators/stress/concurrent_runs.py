@@ -1,8 +1,7 @@
 """P15: two different requests at once on the same files.
 
-What may be there afterwards is what one after the other would have left, or one alone where the other says that it
-declined. Under strace every call by which a file is changed takes some time, and the one takes longer than the other
-by turns: what two runs can do to each other they do to each other then.
+The result must be what one run after the other leaves, or one alone if the other reports that it declined. Under strace
+every call that changes a file is delayed, and the two runs take turns in being slower. This makes conflicts show.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,14 +29,15 @@ from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
 CLAIM: Final = "two different requests at once leave a whole file that answers one of them, and nothing is lost"
 _PLAIN: Final = 6
-# Milliseconds that each change of a file takes longer: more than two starts on a busy machine lie apart, and the one
-# more than the other, so that each of them is the last by turns.
+# Milliseconds of delay for each change of a file. The sum exceeds the distance of two starts on a busy machine. The
+# delays differ, so that each run is the last one in turn.
 _SLOWED: Final = ((400, 100), (100, 400), (400, 0), (0, 400))
 _SECOND: Final = "calls-of-the-other"
 
 
 class ConcurrentPair(msgspec.Struct, frozen=True, kw_only=True):
-    """Both at once, once. `overlap`: whether both were at work at the same time, None where nobody could see."""
+    """One parallel run of both requests. `overlap`: whether both worked at the same time; None if that was not
+    measured."""
 
     one: StressRun
     other: StressRun
@@ -49,12 +49,12 @@ class ConcurrentPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Alone(msgspec.Struct, frozen=True, kw_only=True):
-    """What the same two leave when nobody is in their way."""
+    """What each of the two leaves alone, and both in turn."""
 
-    story: CaseRun  # of the first alone
+    story: CaseRun  # of the first one alone
     one: bytes | None
     other: bytes | None
-    in_turn: tuple[bytes | None, ...]  # one after the other, both ways
+    in_turn: tuple[bytes | None, ...]  # one after the other, in both orders
 
 
 def together(bench: StressContext) -> tuple[Finding, ...]:
@@ -128,7 +128,7 @@ def _slowed(stage: Rig) -> Iterator[ConcurrentPair]:
 
 # ---- judging: pure
 def overlap(one: Sequence[Syscall], other: Sequence[Syscall], tops: Sequence[str]) -> bool:
-    """Whether each had begun with the user's folders before the other was done with them."""
+    """Checks whether each run had begun to use the user's folders before the other was done with them."""
     first, second = _span(one, tops), _span(other, tops)
     return first is not None and second is not None and first[0] <= second[1] and second[0] <= first[1]
 
@@ -165,7 +165,8 @@ def faults_of(pair: ConcurrentPair, alone: Alone, declaration: Declaration) -> I
 
 
 def due(pair: ConcurrentPair, alone: Alone) -> tuple[bytes | None, ...]:
-    """One alone only where the other says that it declined: two that report success were both done."""
+    """Returns the permitted results. A result of one run alone counts only if the other declined: two that report
+    success must both have been done."""
     if pair.one.well and pair.other.well:
         return alone.in_turn
     return (alone.one, alone.other, *alone.in_turn)
@@ -190,7 +191,7 @@ def control(pairs: Sequence[ConcurrentPair], alone: Alone, declaration: Declarat
 
 
 def _notices(pairs: Sequence[ConcurrentPair], alone: Alone, declaration: Declaration) -> bool:
-    """The one's beginning and the other's end, as two writers in place leave them."""
+    """Checks that a torn file is noticed: the beginning of one result with the end of the other."""
     one, other = alone.one or b"", alone.other or b""
     mixed = one[: len(one) // 2] + b"\n= torn\n" + other[len(other) // 2 :]
     some = next(iter(pairs), None)

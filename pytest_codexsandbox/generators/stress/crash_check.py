@@ -27,11 +27,11 @@ CLAIM: Final = (
 )
 _SLOW: Final = 1.0  # seconds of a run
 _TORN: Final = ("half-a-file", "emptied-first", HALF_DONE)
-_TRIES: Final = 3  # threads may come to it in another order
+_TRIES: Final = 3  # threads may make the calls in another order
 
 
 class Kill(msgspec.Struct, frozen=True, kw_only=True):
-    """One kill, what it left, and what the next run made of it."""
+    """One kill, the file after it, and the next run."""
 
     point: KillPoint
     struck: bool
@@ -40,15 +40,15 @@ class Kill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotKilled(msgspec.Struct, frozen=True, kw_only=True):
-    """The same run without a kill."""
+    """The result of the same run without a kill."""
 
     old: bytes | None
     new: bytes | None
-    same_bytes: bool = True  # whether it leaves the same bytes each time
-    steps: bool = False  # it replaces the whole file several times
+    same_bytes: bool = True  # whether each run leaves the same bytes
+    steps: bool = False  # whether it replaces the whole file several times
 
     def is_whole(self, content: bytes | None) -> bool:
-        """Checks for the old file, the new one, and a file between two steps that has each key of one of them."""
+        """Checks for the old file, the new one, or a file between two steps that has each key of one of them."""
         if content == self.old or self.is_new(content):
             return True
         return self.steps and is_between(content, self.old, self.new)
@@ -120,7 +120,7 @@ def _cannot(first: StressRun, second: StressRun, plain: StressRun, calls: Sequen
 
 
 def _strike(stage: Rig, point: KillPoint) -> Kill:
-    """Every time from the same start."""
+    """Kills a run at one point. Every attempt starts from the same files."""
     strace = stage.bench.strace()
     trace, left = Trace(), None
     for _ in range(_TRIES):
@@ -161,7 +161,7 @@ def _torn(left: bytes | None, known: NotKilled, at: str) -> CheckFault:
 
 
 def control(strikes: Sequence[Kill], known: NotKilled, chosen: Choice) -> Control:
-    """Each kill was seen to strike, each state of the file was seen, and a torn file would not have passed."""
+    """Checks that each kill struck, that each state of the file was seen, and that a torn file would not pass."""
     missed = sum(not one.struck for one in strikes)
     text = f"each of {len(strikes)} kills is seen to have struck ({missed} were not)"
     seen = "a kill shows the configuration between each two calls on it"
@@ -182,7 +182,7 @@ def _notices(strike: Kill, known: NotKilled) -> bool:
 
 
 def part_of(known: NotKilled) -> bytes:
-    """Returns a torn file: half of the new one, or another part of it where that half equals the old file."""
+    """Returns a torn file: half of the new one, or another part if that half equals the old file."""
     new = known.new or b""
     half = len(new) // 2
     lengths = (*range(half, -1, -1), *range(half + 1, len(new)))

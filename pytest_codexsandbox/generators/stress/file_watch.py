@@ -1,4 +1,4 @@
-"""Somebody who reads the configuration all the time while others write it."""
+"""File watch: a process that reads the configuration all the time while generators write it."""
 
 import base64
 import os
@@ -22,12 +22,12 @@ _LARGEST: Final = 256 * 1024 * 1024
 
 
 class FileSample(msgspec.Struct, frozen=True, kw_only=True):
-    """One state in which the file was found. `looks`: how often."""
+    """One observed state of the file. `looks`: how often it was seen."""
 
     kind: Literal["file", "missing", "unreadable", "other"]
     content: bytes = b""
     looks: int = 1
-    file: int = 0  # the number of the file (its inode) in the order in which they were seen; 0: not known
+    file: int = 0  # number of the file (its inode) in order of first sight; 0: unknown
 
 
 class FileSamples(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ class FileWatcher:
 
 @contextmanager
 def looking(top: str, path: str) -> Iterator[FileWatcher]:
-    """`looks` is there once it is left."""
+    """Runs the file watcher. Its `looks` are available after the block."""
     argv = (sys.executable, "-I", "-S", str(GUEST / "file_watcher.py"), top, str(Path(path)))
     with process.running(argv, cwd="/", env={"PATH": os.defpath}) as child:
         onlooker = FileWatcher(child)

@@ -1,4 +1,4 @@
-"""Judges files that a generator leaves between two of its own steps, each of which replaces the whole file. Pure."""
+"""Intermediate files: judges files between two steps of a generator that each replace the whole file. Pure."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -25,5 +25,5 @@ def is_between(content: bytes | None, old: bytes | None, new: bytes | None) -> b
 
 
 def _values(content: bytes | None) -> dict[Path, Any]:
-    """Path → type and value; None of it is a value of TOML, so a key that is not there equals no other."""
+    """Returns path → type and value. None is no TOML value, so a missing key equals no present one."""
     return {path: comparable(value) for path, value in leaves(read(content or b"").data).items()}

@@ -1,6 +1,6 @@
-"""Chooses the calls at which a generator is killed. Pure.
+"""Kill choice: selects the calls at which a generator is killed. Pure.
 
-Calls on the configuration come first, and all of them are taken up to a bound. The rest is a sample.
+Calls on the configuration come first, all of them up to a bound. The rest is a sample.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from pytest_codexsandbox.generators.stress.strace_log import Syscall
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """Kills of one generator. Each costs two runs of it."""
+    """Numbers of kills of one generator. Each kill costs two runs."""
 
     configuration: int
     altogether: int  # the sample fills up to this number
@@ -59,7 +59,7 @@ def choice(found: Sequence[KillPoint], calls: Sequence[Syscall], config: str, bo
     names = becoming(calls, config)
     of_config = [one for one in found if any(is_on(one.target, name) for name in names)]
     direct = [one for one in of_config if is_on(one.target, config)]
-    # Calls on the configuration itself first, where the bound does not let in all of them.
+    # Calls on the configuration itself come first if the bound does not permit all of them.
     numbers = {one.number for one in direct}
     temporary = [one for one in of_config if one.number not in numbers]
     own = _first(direct, temporary, most=bounds.configuration)

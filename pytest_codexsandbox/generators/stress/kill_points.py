@@ -1,8 +1,8 @@
-"""Where a generator is killed: each call that changes a file, named so that strace can find it again. Pure.
+"""Kill points: each call that changes a file, named so that strace can find it again. Pure.
 
-strace counts the calls of one name in each process by itself, of one path where it is told one (`-P`), and kills every
-process that comes to this count. So a call is named by a count that no other process ever reaches; where there is none,
-by what else its process does right before it; and if need be by a count that others reach only later, and die as well.
+strace counts calls by name in each process, or by name and path with `-P`. It kills every process that reaches the
+count. A call is therefore named by a count that no other process ever reaches. If there is none, an earlier call of the
+same process names it. The last resort is a count that other processes reach only later; they are killed as well.
 """
 
 from collections import Counter
@@ -14,14 +14,15 @@ import msgspec
 from pytest_codexsandbox.generators.stress import strace_log
 from pytest_codexsandbox.generators.stress.strace_log import Syscall
 
-_NEVER: Final = ("exit_group", "exit", "rt_sigreturn", "vfork", "execve")  # of no use, or not there a second time
+_NEVER: Final = ("exit_group", "exit", "rt_sigreturn", "vfork", "execve")  # of no use, or not repeated in the next run
 
 
 class KillPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """`name`'s `count`-th call of a process, on `path` alone where there is one. "" : strace cannot single it out."""
+    """The `count`-th call of `name` by a process, on `path` only if it is set. `name` is "" if strace cannot single out
+    the call."""
 
     target: Syscall
-    number: int  # of the call among those that change something
+    number: int  # index of the call among those that change something
     name: str = ""
     count: int = 0
     path: str = ""
@@ -35,7 +36,7 @@ class KillPoint(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.name}:signal=KILL:when={self.count}"
 
     def struck(self, trace: strace_log.Trace) -> bool:
-        """The process died in such a call, on such a path."""
+        """Checks whether a process was killed in such a call, on that path."""
         return any(
             call.pid in trace.killed
             and not call.done
@@ -46,7 +47,7 @@ class KillPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KillPlace(msgspec.Struct, frozen=True):
-    """By which name, at which count, on which path a process is found at a call."""
+    """Name, count and path by which strace finds a process at a call."""
 
     name: str
     count: int
@@ -54,7 +55,7 @@ class KillPlace(msgspec.Struct, frozen=True):
 
 
 def points(calls: Sequence[Syscall], tops: Sequence[str], stable: frozenset[str]) -> tuple[KillPoint, ...]:
-    """One for each call that changes something below `tops`. `stable`: paths that another run uses too."""
+    """Returns one point for each call that changes something below `tops`. `stable`: paths that every run uses."""
     changing = {id(call) for call in strace_log.below(calls, tops)}
     wheres = [at for at, call in enumerate(calls) if id(call) in changing]
     counts = _Counts(calls)
@@ -75,7 +76,8 @@ def _point(counts: "_Counts", at: int, number: int, *, since: int, stable: froze
 
 
 def _candidates(calls: Sequence[Syscall], at: int, since: int, stable: frozenset[str]) -> Iterator[tuple[int, str]]:
-    """The call itself, on its path or on any; then what its process did since the last change, backwards."""
+    """Yields the call itself, on its path or on any. Then it yields what the process did since the last change,
+    backwards."""
     for path in (*(path for path in calls[at].compared if path in stable), ""):
         yield at, path
     for before in range(at - 1, since, -1):
@@ -84,11 +86,11 @@ def _candidates(calls: Sequence[Syscall], at: int, since: int, stable: frozenset
 
 
 class _Counts:
-    """How many calls that strace takes for alike each process has made, and makes altogether."""
+    """Counts the calls that strace does not distinguish, for each process so far and in total."""
 
     def __init__(self, calls: Sequence[Syscall]) -> None:
         self.calls = calls
-        self._made: list[int] = []  # of each call: how many of its name its process had made with it
+        self._made: list[int] = []  # for each call: how many of its name its process had made by then
         self._all: dict[str, Counter[int]] = {}
         for call in calls:
             of_name = self._all.setdefault(call.name, Counter())
@@ -100,12 +102,12 @@ class _Counts:
         return KillPlace(call.name, self._alike(at, path, at + 1)[call.pid] if path else self._made[at], path)
 
     def is_only(self, at: int, path: str) -> bool:
-        """Whether no other process ever makes as many."""
+        """Checks whether no other process ever makes as many calls."""
         every = self._alike(at, path, len(self.calls)) if path else self._all[self.calls[at].name]
         return self._is_most(at, path, every)
 
     def is_first(self, at: int, path: str) -> bool:
-        """Whether no other process has made as many before."""
+        """Checks whether no other process has made as many calls before."""
         return self._is_most(at, path, self._alike(at, path, at + 1))
 
     def _is_most(self, at: int, path: str, made: Counter[int]) -> bool:
@@ -118,14 +120,14 @@ class _Counts:
 
 
 def spread(found: Sequence[KillPoint], most: int) -> tuple[KillPoint, ...]:
-    """Some of many: the first, the last, and those between at even distances."""
+    """Returns at most `most` points: the first, the last, and others at even distances."""
     if len(found) <= most:
         return tuple(found)
     return tuple(found[round(step * (len(found) - 1) / (most - 1))] for step in range(most))
 
 
 def stable_paths(*traces: Sequence[Syscall]) -> frozenset[str]:
-    """Those that every run names: the name of a temporary file may be another each time. Relative ones are nothing
-    that strace could be told."""
+    """Returns the paths that all runs use. A temporary file may get another name in each run, and strace accepts no
+    relative paths."""
     named = [{word for call in calls for word in call.compared if word.startswith("/")} for calls in traces]
     return frozenset(set.intersection(*named)) if named else frozenset()

@@ -1,5 +1,8 @@
-"""Writers of ours beside a generator that runs in an environment: they are Python functions of this machine, so they
-work on a copy of the file here, and what they make of it goes to its place in there."""
+"""Local writers: run our other writers next to a generator in an environment.
+
+They are Python functions of this machine. They work on a local copy of the file, which is then put into the
+environment.
+"""
 
 import importlib
 import tempfile
@@ -19,7 +22,7 @@ def is_ours(generator: Generator) -> bool:
 
 
 def write(writer: Generator, wish: Intent, *, run: int, stage: PrivateDirs, world: dict[str, str]) -> GeneratorRun:
-    """In place, as it does here: the file's own mode and owner stay."""
+    """Writes the result in place, as the writer does locally: the file's mode and owner stay."""
     before = stage.files()
     content, said = _written(writer, _content(before, world), {"params": wish.params, "run": run})
     if content is not None:

@@ -1,7 +1,7 @@
-"""P14: a file that an older release wrote is taken over.
+"""P14: takes over a file that an older release wrote.
 
-Who lost what is told apart: what the older one had already taken from the user, nobody can give back; what it had only
-moved (a key that its table captured) is still there, and must be there afterwards, at its own place or where it was.
+Losses are attributed. What the older release had already deleted cannot be restored. What it had only moved (a key that
+its table captured) is still in the file. It must remain, at its own place or where it was.
 """
 
 from collections.abc import Iterator
@@ -37,13 +37,13 @@ _ESSENTIAL: Final = (LOADS, PLACES)
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """`story`: the file in the older shape, and the runs of the new one on it."""
+    """`story`: the runs of the new release on the file in the older shape."""
 
-    name: str  # of the older one
-    users: bytes  # what the user had before any of it
-    older: bytes  # after the older one
+    name: str  # name of the older release
+    users: bytes  # the user's file before the older release ran
+    older: bytes  # the file after the older release ran
     story: CaseRun
-    older_owns: Ownership  # what the older one sets
+    older_owns: Ownership  # what the older release sets
 
 
 def migrates(bench: StressContext) -> tuple[Finding, ...]:
@@ -89,7 +89,7 @@ def judged(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
 
 
 def _may_give_back(move: Move, declaration: Declaration) -> Declaration:
-    """A key of the user's that the older one had captured may be written where it was before."""
+    """Adds the user's keys to the owned ones: a captured key may be written to its former place."""
     if declaration.owns is None:
         return declaration
     theirs = tuple(written(path) for path in users(move.users, move.older_owns))
@@ -107,7 +107,8 @@ def _named(move: Move, one: Finding) -> Finding:
 
 
 def _declined(move: Move) -> tuple[Finding, ...]:
-    """It may leave alone what does not load. It has said that it takes over what does."""
+    """Judges a refusal. The new release may decline a file that does not load. It declares that it takes over the
+    others."""
     run = move.story.first
     after = case_view.config(run.files, move.story.world).content
     loads = read(move.older).loads
@@ -123,7 +124,7 @@ def _declined(move: Move) -> tuple[Finding, ...]:
 
 
 def _same_as_alone(move: Move) -> tuple[Finding, ...]:
-    """But for what the user had set to something else before any of it."""
+    """Checks that the keys have the same values as without a file, except for keys that the user had set before."""
     alone = move.story.alone or b""
     theirs = users(move.users, move.older_owns)
     due = {path: value for path, value in leaves(read(alone).data).items() if path not in theirs}
@@ -132,7 +133,7 @@ def _same_as_alone(move: Move) -> tuple[Finding, ...]:
 
 
 def _comments_stay(move: Move) -> tuple[Finding, ...]:
-    """Those that the older one had left."""
+    """Checks that the comments which the older release had left are still there."""
     left = comments(move.older)
     theirs = tuple(text for text in comments(move.users) if text in left)
     claim = f"from {move.name}: the user's comments that it had left stay"
@@ -171,8 +172,8 @@ def _theirs(move: Move, ownership: Ownership) -> dict[Path, Any]:
 
 
 def placed(theirs: dict[Path, Any], older: bytes) -> tuple[dict[Path, Path], tuple[Path, ...]]:
-    """Each key of the user's and where the older one has put it, and those that it has lost. In a file that does not
-    load any more a key is taken to stand at its own place if its word is there."""
+    """Returns where the older release has put each of the user's keys, and the keys it lost. In a file that does not
+    load a key counts as at its own place if its name occurs."""
     reading = read(older)
     found: dict[Path, Path] = {}
     for path, value in theirs.items():
@@ -191,7 +192,7 @@ def _place_of(path: Path, value: Any, data: dict[str, Any]) -> Path | None:
 
 
 def missing(there: dict[Path, Path], content: bytes, name: str, move: Move) -> Iterator[CheckFault]:
-    """At its own place, or, where the older one had captured it, still there."""
+    """Yields a fault for each key that is neither at its own place nor where the older release had moved it."""
     values = leaves(read(move.users).data)
     now = dict(everywhere(read(content).data))
     for path, place in there.items():

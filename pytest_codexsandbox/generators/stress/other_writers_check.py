@@ -1,7 +1,7 @@
-"""P13: the generator, another program that writes the same file, and the generator again.
+"""P13: runs the generator, another program that writes the same file, and the generator again.
 
-What lay there before that last run is what somebody wrote: it must be there afterwards, and the file must say what was
-asked for. The checks are those of every story; what is new is only how it begins.
+The content before that last run is what the user or the other program wrote. It must remain, and the file must contain
+the requested policy. The checks are those of every case run; only the starting point is new.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -39,12 +39,12 @@ _MORE: Final = (
 
 
 class WriterVisit(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it. `story`: what the other one left, and the two runs on it."""
+    """The whole sequence. `story`: the other writer's file, and the two runs on it."""
 
-    name: str  # of the other one
+    name: str  # name of the other writer
     story: CaseRun
-    ours: bytes  # after our first run
-    theirs: bytes | None  # after the other one's
+    ours: bytes  # after the generator's first run
+    theirs: bytes | None  # after the other writer's run
     other: StressRun
 
     @property
@@ -53,7 +53,7 @@ class WriterVisit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def refused(self) -> bool:
-        """It declined to touch what the other one left."""
+        """Checks whether the generator declined to touch the other writer's file."""
         return case_view.refused(self.story.first)
 
 
@@ -101,7 +101,8 @@ def _visit(stage: Rig) -> tuple[WriterVisit | None, str]:
 
 
 def _told_marks(bench: StressContext, story: CaseRun) -> Intent | None:
-    """What the other one is asked: those who disturb marks are told them. None: there are none."""
+    """Returns the intent for the other writer. Writers that disturb markers get them; None if the generator has
+    none."""
     if bench.beside not in NEEDS_MARKS:
         return bench.wish
     marker = marker_of(own(story, bench.declaration).markers, story.alone)
@@ -111,7 +112,7 @@ def _told_marks(bench: StressContext, story: CaseRun) -> Intent | None:
 
 
 def marker_of(markers: Iterable[Marker], alone: bytes | None) -> Marker | None:
-    """Of several blocks the first that it writes."""
+    """Returns the first marker pair that the generator writes."""
     there = comments(alone or b"")
     return next((one for one in markers if one.end and {one.begin.strip(), one.end.strip()} <= set(there)), None)
 
@@ -145,7 +146,7 @@ def kept(visit: WriterVisit, declaration: Declaration) -> tuple[Finding, ...]:
 
 
 def _named(visit: WriterVisit, found: Iterable[Finding]) -> Iterator[Finding]:
-    """A row holds only where the other one has really changed something."""
+    """Adds the other writer to each row. A row holds only if that writer changed the file."""
     for one in found:
         yield msgspec.structs.replace(
             one,
@@ -160,7 +161,8 @@ def _really(visit: WriterVisit) -> Control:
 
 
 def _spoilt_and_declined(visit: WriterVisit) -> Finding | None:
-    """What the other one left does not load: it may be left alone then, with every byte, and nothing is lost."""
+    """Returns a finding if the other writer's file does not load and the generator declined it. Then every byte must be
+    left."""
     broken = not read(visit.theirs or b"").loads
     if not (broken and visit.refused):
         return None
@@ -187,7 +189,7 @@ def _reason(visit: WriterVisit) -> str:
 
 
 def _left_alone(visit: WriterVisit) -> tuple[Finding, ...]:
-    """Who declines may still not touch anything."""
+    """Returns the findings for a refusal: the generator may still not touch the file."""
     after = [case_view.config(run.files, visit.story.world).content for run in visit.story.runs]
     faults = [
         CheckFault(
@@ -202,7 +204,7 @@ def _left_alone(visit: WriterVisit) -> tuple[Finding, ...]:
 
 
 def _same_values(visit: WriterVisit) -> tuple[Finding, ...]:
-    """What it sets has the values that it had before the other one came."""
+    """Checks that the generator's keys have the values from before the other writer ran."""
     asked, ours = leaves(read(visit.story.alone or b"").data), leaves(read(visit.ours).data)
     return values_remain(
         f"after {visit.name}: what it sets has the same values as before",
@@ -215,14 +217,14 @@ def _same_values(visit: WriterVisit) -> tuple[Finding, ...]:
 
 
 def _comments_stay(visit: WriterVisit, declaration: Declaration) -> tuple[Finding, ...]:
-    """The other one may have moved them."""
+    """Checks that the comments are still there. They may have moved."""
     claim = f"after {visit.name}: the comments of the user and of {visit.name} are still there"
     theirs = comments_of_others(visit, declaration)
     return comments_remain(claim, theirs, visit.story, example=visit.theirs or b"", more=_really(visit))
 
 
 def comments_of_others(visit: WriterVisit, declaration: Declaration) -> tuple[str, ...]:
-    """Neither marks, nor what the generator itself wrote."""
+    """Returns the comments that are neither markers nor written by the generator itself."""
     marks = [text.strip() for one in own(visit.story, declaration).markers for text in (one.begin, one.end) if text]
     mine, known = comments(visit.story.alone or b""), comments(visit.story.case.config or b"")
     before = comments(visit.ours)

@@ -1,4 +1,5 @@
-"""What must be in a file after somebody's run: values at their places, comments by their words. Pure."""
+"""Remaining content: checks what must be in a file after a run: values at their places, comments by their text.
+Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,8 +15,8 @@ from pytest_codexsandbox.model.generator import CaseRun, Finding
 def values_remain(
     claim: str, due: Mapping[Path, Any], story: CaseRun, *, example: bytes, was: str, more: Control
 ) -> tuple[Finding, ...]:
-    """`example`: a file that has them. `was`: where they had these values. Nothing is said of a file that does not
-    load: the check that parses says that."""
+    """Checks that values remain. `example`: a file that has them. `was`: where they had these values. A file that does
+    not load gives no row, because the check that parses reports it."""
     after = case_view.results(story)
     if not due or not all(read(one.content).loads for one in after):
         return ()
@@ -28,7 +29,7 @@ def values_remain(
 def first_of(
     after: Iterable[StateAfterRun], look: Callable[[StateAfterRun], Iterable[CheckFault]]
 ) -> tuple[CheckFault, ...]:
-    """Of the first run that has any: later ones would only say the same again."""
+    """Returns the faults of the first run that has any. Later runs would only repeat them."""
     return next((found for one in after if (found := tuple(look(one)))), ())
 
 
@@ -47,7 +48,7 @@ def comments(content: bytes) -> tuple[str, ...]:
 def comments_remain(
     claim: str, theirs: Sequence[str], story: CaseRun, *, example: bytes, more: Control
 ) -> tuple[Finding, ...]:
-    """By their words, wherever they stand. `example`: a file that has them."""
+    """Checks that comments remain, by their text, at any place. `example`: a file that has them."""
     if not theirs:
         return ()
     faults = first_of(case_view.results(story), lambda one: gone(theirs, one.content, one.name))

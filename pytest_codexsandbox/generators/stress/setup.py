@@ -1,4 +1,4 @@
-"""What a strain is given, and the one stage on which it plays: files laid, generators run, the file looked at."""
+"""Stress setup: the input of a stress check, and the private folders in which it runs generators and reads the file."""
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,18 +37,18 @@ NOTHING: Final = Case(id="nothing", why="there is no file", config=None)
 
 class StressContext(msgspec.Struct, frozen=True, kw_only=True):
     generator: Generator
-    case: Case  # a user's file: a rich, ordinary one
+    case: Case  # the user's file: rich and ordinary
     wish: Intent
-    other: Intent  # another one, which leads to another file
-    version: str  # of Codex, as a generator is told it
+    other: Intent  # a second intent, which leads to another file
+    version: str  # the release of Codex that the generator gets
     folder: Path  # of the run, outside the temp directory
     confinement: Confinement = UNCONFINED
-    codex: str = ""  # the program of the cell, for those who call it
-    beside: str = ""  # the other writer, or the older shape
-    named: Callable[[str], Generator] | None = None  # who is called so: other writers and older shapes
-    row: DecisionRow | None = None  # of its decision matrix, that fits
-    tracer: Tracer | None = None  # None: strace, if it is there
-    environment: Environment | None = None  # in which it runs, instead of here
+    codex: str = ""  # the program of the cell, for generators that call it
+    beside: str = ""  # name of the other writer, or of the older release
+    named: Callable[[str], Generator] | None = None  # finds other writers and older releases by name
+    row: DecisionRow | None = None  # the row of its decision matrix that applies
+    tracer: Tracer | None = None  # None: strace, if it is installed
+    environment: Environment | None = None  # where it runs, if not on this machine
 
     @property
     def declaration(self) -> Declaration:
@@ -81,14 +81,14 @@ class StressRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def said(self) -> str:
-        """How it ended, and its own last words on one line."""
+        """Returns how the run ended, and its last message on one line."""
         one = self.outcome
         words = one.reason or one.error or one.stderr.strip()[-300:] or one.stdout.strip()[-300:] or "not a word"
         return f"{one.ended} {one.code}: {' '.join(words.split())[:300]}"
 
 
 class Rig:
-    """The stage of one strain. Every folder has the same path in each play of it."""
+    """The private folders of one stress check. Every folder keeps its path in each run."""
 
     def __init__(self, bench: StressContext) -> None:
         self.bench = bench
@@ -107,7 +107,7 @@ class Rig:
 
     @property
     def top(self) -> str:
-        """Where somebody of this machine looks: of a generator that runs here."""
+        """Returns the folder that contains all private folders, for observers on this machine."""
         return posixpath.commonpath(self.stage.folders.values())
 
     @property
@@ -116,7 +116,7 @@ class Rig:
 
     @property
     def tops(self) -> tuple[str, ...]:
-        """The user's folders."""
+        """Returns the user's folders."""
         return tuple(self.stage.folders[name] for name in ("HOME", "CODEX_HOME", "WORKSPACE"))
 
     def log(self, name: str = "calls") -> str:
@@ -126,7 +126,7 @@ class Rig:
         return {name: path for name, path in self.stage.paths.items() if name in FOLDERS}
 
     def lay(self, case: Case | None = None, *, generator: Generator | None = None) -> Files:
-        """The user's files as they were in the beginning."""
+        """Writes the user's files as they were at the start."""
         asked = self.asked(self.bench.wish, generator=generator)
         self.stage.fresh()
         self.stage.lay(case or self.bench.case, self._runner.values(asked), asked.generator.declaration)
@@ -178,7 +178,7 @@ class Rig:
     def story(
         self, before: Files, runs: Sequence[GeneratorRun], *, alone: bytes | None, case: Case | None = None
     ) -> CaseRun:
-        """As the checks read it."""
+        """Returns the runs as a case run, the input of checks."""
         bench = self.bench
         return CaseRun(
             generator=bench.generator.name,
@@ -193,7 +193,7 @@ class Rig:
         )
 
     def alone(self, generator: Generator | None = None) -> StressRun:
-        """What it writes where there is no file."""
+        """Runs the generator where there is no file."""
         self.lay(NOTHING, generator=generator)
         return self.play(generator=generator)
 
@@ -208,7 +208,7 @@ def rig(bench: StressContext) -> Iterator[Rig]:
 
 
 def shown(found: Sequence[Finding], world: Mapping[str, str]) -> tuple[Finding, ...]:
-    """With placeholders for our folders: the same words in every run."""
+    """Replaces our folders by placeholders, so that every run gives the same text."""
 
     def plain(text: str) -> str:
         for name, path in sorted(world.items(), key=lambda item: -len(item[1])):
@@ -224,7 +224,7 @@ def shown(found: Sequence[Finding], world: Mapping[str, str]) -> tuple[Finding, 
 
 
 def cannot(bench: StressContext) -> str:
-    """Why nothing can be asked of it under strain; "" if something can."""
+    """Returns why stress checks do not apply; "" if they do."""
     if bench.generator.spec.scheme == "chain":
         return "a chain is several programs: each of them is asked by itself"
     if bench.case.link:

@@ -1,4 +1,4 @@
-"""strace around a generator: which words go before its own, and what is found in its log afterwards."""
+"""strace: the command line that traces a generator, and the log that it leaves."""
 
 import os
 import shutil
@@ -14,18 +14,21 @@ from pytest_codexsandbox.generators.stress.strace_log import CHANGING, Trace
 ALL: Final = ("all",)
 _LARGEST: Final = 64 * 1024 * 1024
 _LOG: Final = "calls"
-_MOST_DELAYS: Final = 6  # of each call of a process: a generator that writes line by line shall end in time as well
+_MOST_DELAYS: Final = 6  # for each kind of call in a process: a slow generator must still end in time
 
 
 class Tracer(msgspec.Struct, frozen=True, kw_only=True):
-    """`program`: "" where there is none, and `why` says what to do."""
+    """The strace program. `program` is "" if there is none; `why` then says what to do."""
 
     program: str = ""
     why: str = ""
 
     def words(self, log: str, *, calls: Sequence[str] = CHANGING, inject: str = "", path: str = "") -> tuple[str, ...]:
-        """Strings as hexadecimal, descriptors with their paths, whoever is started followed. No `--seccomp-bpf`: with
-        it strace 6.1 injects no signal."""
+        """Returns the words before a generator's own: strings in hexadecimal, descriptors with paths, child processes
+        followed.
+
+        No `--seccomp-bpf`: with it strace 6.1 injects no signal.
+        """
         traced = ",".join(name if name == "all" else f"?{name}" for name in calls)
         return (
             self.program,
@@ -48,7 +51,8 @@ class Tracer(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def slow(self, log: str, *, milliseconds: int) -> tuple[str, ...]:
-        """Time passes between what a generator reads and what it makes of it."""
+        """Returns words that delay each change, so that time passes between what a generator reads and what it
+        writes."""
         slowed = ("write", "pwrite64", "rename", "renameat", "renameat2", "ftruncate", "copy_file_range")
         some = ",".join(f"?{name}" for name in slowed)
         return self.words(log, inject=f"{some}:delay_enter={milliseconds * 1000}:when=1..{_MOST_DELAYS}")
@@ -69,7 +73,7 @@ def log_of(own: str, name: str = _LOG) -> str:
 
 
 def kept(log: str) -> Trace:
-    """Whatever can be read of it: a log that was not written has no calls."""
+    """Returns the calls in a log, as far as it can be read. A missing log has no calls."""
     try:
         fd = os.open(log, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

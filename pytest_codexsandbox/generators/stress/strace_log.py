@@ -1,7 +1,7 @@
-"""What strace wrote down of a run: its system calls with the paths that they name. Pure.
+"""strace log: parses the system calls of a run, with the paths that they name. Pure.
 
-Strings are in hexadecimal there (`-xx`), so that nothing in a path looks like anything else. A call that was under way
-while another process was noted stands in two halves.
+Strings are in hexadecimal (`-xx`), so that no path looks like other syntax. A call that was interrupted by a line of
+another process is logged in two halves.
 """
 
 import posixpath
@@ -17,13 +17,13 @@ _RENAMING: Final = ("rename", "renameat", "renameat2")
 _LINKING: Final = ("link", "linkat", "symlink", "symlinkat")
 _REMOVING: Final = ("unlink", "unlinkat", "rmdir")
 _ATTRIBUTES: Final = ("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat")
-_COPYING: Final = {"copy_file_range": 1, "sendfile": 0, "splice": 1}  # which of its files it writes to
+_COPYING: Final = {"copy_file_range": 1, "sendfile": 0, "splice": 1}  # index of the file that it writes to
 _MAKING: Final = ("mkdir", "mkdirat")
 CHANGING: Final = (
     *_OPENING, *_WRITING, *_RENAMING, *_LINKING, *_REMOVING, *_ATTRIBUTES, *_COPYING, *_MAKING, "ioctl",
     "mmap", "chdir",
 )  # fmt: skip
-"""By which files are changed, and by which it is known what a relative path means."""
+"""Calls that change files, and calls that show what a relative path means."""
 
 _LINE: Final = re.compile(r"(?P<pid>\d+) +(?P<at>\d+\.\d+) +(?P<rest>.*)")
 _WHOLE: Final = re.compile(r"(?P<name>\w+)\((?P<args>.*)\) += (?P<result>.*)")
@@ -39,26 +39,26 @@ _PATH: Final = re.compile(
 class Syscall(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     name: str
-    paths: tuple[str, ...] = ()  # absolute where that is known
-    words: tuple[str, ...] = ()  # of open files, and as they were said
-    args: str = ""  # as it stands there, for flags
-    at: float = 0.0  # when, by the clock that strace has
-    done: bool = True  # it came back
-    worked: bool = True  # and without an error
+    paths: tuple[str, ...] = ()  # absolute where the folder is known
+    words: tuple[str, ...] = ()  # paths of open files, and paths as the program passed them
+    args: str = ""  # as logged, for flags
+    at: float = 0.0  # start time by strace's clock
+    done: bool = True  # whether it returned
+    worked: bool = True  # whether it returned without an error
 
     def has(self, *flags: str) -> bool:
         return any(re.search(rf"\b{flag}\b", self.args) for flag in flags)
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """What strace compares with `-P`: of two paths only one, where a call has no folders beside them."""
+        """Returns the paths that strace compares with `-P`: only one of two, for calls without folder descriptors."""
         if self.name in ("rename", "link"):
             return self.words[:1]
         return self.words[1:] if self.name in ("symlink", "symlinkat") else self.words
 
     @property
     def makes(self) -> bool:
-        """Whether a file is there afterwards that may not have been."""
+        """Checks whether the call may create a file."""
         return self.name == "creat" or (self.name in _OPENING and self.has("O_CREAT"))
 
     @property
@@ -67,7 +67,7 @@ class Syscall(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The paths of what it changes."""
+        """Returns the paths that the call changes."""
         name, paths = self.name, self.paths
         if name in _OPENING:
             return paths[-1:] if self.makes or self.empties else ()
@@ -85,35 +85,35 @@ class Syscall(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The files whose content it changes where they are."""
+        """Returns the files whose content the call changes in place."""
         if self.name in (*_WRITING, *_COPYING, "ioctl", "mmap"):
             return self.changed
         return self.changed if self.empties else ()
 
     @property
     def takes_away(self) -> str:
-        """A path at which nothing is any more."""
+        """Returns the path that no longer exists after the call."""
         if self.name in _RENAMING and not self.has("RENAME_EXCHANGE"):
             return self.paths[0] if self.paths else ""
         return self.paths[0] if self.name in _REMOVING and self.paths else ""
 
     @property
     def puts(self) -> str:
-        """A path at which something whole is put in one step."""
+        """Returns the path at which the call puts a whole file in one step."""
         return self.paths[-1] if self.name in (*_RENAMING, *_LINKING) and self.paths else ""
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     calls: tuple[Syscall, ...] = ()  # in the order in which they began
-    killed: tuple[int, ...] = ()  # processes, in their order
+    killed: tuple[int, ...] = ()  # process ids, in order of death
 
 
 def read(lines: Iterable[str]) -> Trace:
-    """Lines that say nothing of a call or a death are passed over."""
+    """Parses a log. Lines about neither a call nor a kill are skipped."""
     calls: list[Syscall] = []
     killed: list[int] = []
     under_way: dict[int, int] = {}
-    folders: dict[int, str] = {}  # where each process was last seen to be
+    folders: dict[int, str] = {}  # last known working directory of each process
     for pid, at, rest in _lines(lines):
         if _KILLED.match(rest):
             killed.append(pid)
@@ -155,7 +155,7 @@ def _paths(args: str, pid: int, folders: dict[int, str]) -> Iterator[str]:
         if found["below"] is not None:
             yield _joined(opened, _decoded(found["below"]))
         elif found["plain"] is not None:
-            here = folders.get(pid) or next(reversed(folders.values()), "")  # of a new process: where others are
+            here = folders.get(pid) or next(reversed(folders.values()), "")  # for a new process: that of another one
             yield _joined(here, _decoded(found["plain"]))
         elif found["base"] != "AT_FDCWD":
             yield opened
@@ -174,14 +174,14 @@ def _joined(folder: str, path: str) -> str:
 
 
 def _decoded(text: str) -> str:
-    """What is no file (`pipe:[7]`) stands there in plain words."""
+    """Decodes hexadecimal text. Names of objects that are no files (`pipe:[7]`) are logged in plain text."""
     if not re.fullmatch(_HEX, text):
         return text
     return bytes.fromhex(text.replace("\\x", "")).decode("utf-8", "surrogateescape")
 
 
 def below(calls: Iterable[Syscall], tops: Sequence[str]) -> tuple[Syscall, ...]:
-    """Those that change something in these folders, and came to it or were about to."""
+    """Returns the calls that change something in these folders: successful ones, and ones that did not return."""
     return tuple(one for one in calls if (one.worked or not one.done) and _is_below(one.changed, tops))
 
 

@@ -1,1 +1,1 @@
-"""Tools that people use, as they were published: brought into the cache from npm or PyPI, each at one version."""
+"""Third-party tools, as published: installed into the cache from npm or PyPI, each at one version."""

@@ -1,7 +1,7 @@
-"""From a declaration's `install` to a tool that is here: cached, else brought from its registry.
+"""Installation: turns a declaration's `install` into a tool on this machine, from the cache or from its registry.
 
-It becomes an entry of the cache by one rename, as a release of Codex does; one process brings it while others wait, and
-pruning leaves alone what a run uses.
+One rename makes the tool an entry of the cache, as for a release of Codex. One process installs it while others wait.
+Pruning never removes an entry that a run uses.
 """
 
 import os
@@ -38,13 +38,13 @@ _MOST_BYTES: Final = 2 << 30
 
 
 class InstalledTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool that is here, and stays for as long as this process lives."""
+    """An installed tool. Its cache entry is kept for as long as this process lives."""
 
-    folder: str = ""  # "" where nothing had to be brought
-    commands: dict[str, tuple[str, ...]] = {}  # name → how it is started
-    env: dict[str, str] = {}  # that it needs in order to be found
-    shown: tuple[str, ...] = ()  # folders that it reads beside its interpreter's
-    facts: dict[str, str] = {}  # where it came from: nothing secret
+    folder: str = ""  # "" if nothing had to be installed
+    commands: dict[str, tuple[str, ...]] = {}  # name → command that starts it
+    env: dict[str, str] = {}  # variables that the tool needs in order to be found
+    shown: tuple[str, ...] = ()  # folders that it reads besides its interpreter's
+    facts: dict[str, str] = {}  # its origin, without secrets
     size: int = 0
 
 
@@ -56,7 +56,8 @@ def install(
     progress: Progress | None = None,
     run: Run = process.run,
 ) -> InstalledTool:
-    """Unavailable for what cannot be had, with what to do. Nothing is left half-written."""
+    """Installs a tool, or returns the cached one. Raises Unavailable, with the next step, if that is impossible. Leaves
+    no half-written entry."""
     package = package_of(declaration)
     if package is None:
         return InstalledTool()
@@ -76,7 +77,8 @@ def install(
 
 
 def forecast_of(declaration: Declaration, cache: Path) -> Forecast:
-    """Returns what bringing a tool would cost; nothing is started. InputError where `install` names no package."""
+    """Returns what installing a tool would cost, without starting anything. Raises InputError for an invalid
+    `install`."""
     package = package_of(declaration)
     if package is None:
         return Forecast(cached=True)
@@ -92,7 +94,7 @@ def forecast_of(declaration: Declaration, cache: Path) -> Forecast:
 
 
 def ready(declaration: Declaration, installed: InstalledTool) -> Declaration:
-    """The declaration with the programs that were brought in the place of their names."""
+    """Returns the declaration with the commands of the installed programs instead of their names."""
     if not installed.folder:
         return declaration
     scheme, sign, text = declaration.run.partition(":")
@@ -115,7 +117,7 @@ def ready(declaration: Declaration, installed: InstalledTool) -> Declaration:
 
 
 def cached(store: Store, package: Package) -> Entry | None:
-    """The entry, held by this process. One that has changed, or is of another lock, is as good as none."""
+    """Returns the entry, held by this process. A changed entry, or one of another lock file, does not count."""
     entry = store.find(package.key, package.fits)
     if entry is None or entry.origin.integrity != _lock_digest(package) or not hold(entry):
         return None
@@ -126,9 +128,9 @@ def cached(store: Store, package: Package) -> Entry | None:
 
 
 def _brought(package: Package, declaration: Declaration, store: Store, progress: Progress, run: Run) -> Entry:
-    limit = limit_from()  # a wrong word is said before the download
+    limit = limit_from()  # reports an invalid value before the download
     with store.building(package.key, package.fits, what=str(package), say=progress.say) as staging:
-        entry = cached(store, package)  # somebody else may have brought it while we waited
+        entry = cached(store, package)  # another process may have installed it meanwhile
         if entry is None:
             damaged = store.find(package.key, package.fits)
             if damaged is not None and damaged.origin.integrity == _lock_digest(package):
@@ -160,7 +162,8 @@ def _put(package: Package, store: Store, staging: Path, run: Run) -> Entry:
 
 
 def files_below(folder: Path) -> tuple[PackageFile, ...]:
-    """Sorted by path. An error for a link or a device, which neither npm nor a wheel brings, and for too much."""
+    """Returns the files, sorted by path. Raises CodexSandboxError for links and devices, which neither npm nor a wheel
+    installs, and for too many or too large files."""
     found: list[PackageFile] = []
     size = 0
     for base, folders, names in os.walk(folder):
@@ -189,7 +192,7 @@ def files_below(folder: Path) -> tuple[PackageFile, ...]:
 
 
 def _lock_digest(package: Package) -> str:
-    """Of the versions that are written down; "" where none are."""
+    """Returns the digest of the lock file; "" if there is none."""
     return f"lock sha256:{sha256_of(package.lock())}" if package.lock().is_file() else ""
 
 

@@ -1,7 +1,7 @@
-"""A package from npm with all that it needs, by the user's own npm: its registry, proxy and login apply.
+"""npm: installs a package with its dependencies by the user's own npm, so its registry, proxy and login apply.
 
-No script of any package runs. The bytes are compared with the hashes of the lock, where one is shipped, else with those
-that the registry announces. npm's own cache and logs lie in the staging folder, not in the user's.
+No script of any package runs. npm compares the bytes with the hashes of the lock file if one is shipped, else with
+those that the registry announces. npm's cache and logs go to the staging folder, not to the user's.
 """
 
 import json
@@ -27,7 +27,7 @@ _LOGIN: Final = ("E401", "E403", "ENEEDAUTH")
 
 
 def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run: Run) -> None:
-    """Into `place`; what npm keeps for itself goes to `aside`."""
+    """Installs into `place`; npm's own files go to `aside`."""
     npm = _program("npm")
     wanted = {"private": True, "name": "brought", "version": "0.0.0", "dependencies": {package.name: package.version}}
     (place / "package.json").write_text(json.dumps(wanted, indent=2) + "\n", encoding="utf-8")
@@ -39,7 +39,7 @@ def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run:
 
 
 def commands(package: Package, folder: Path) -> dict[str, tuple[str, ...]]:
-    """How each program of the package is started."""
+    """Returns program name → command that starts it."""
     home = folder / "node_modules" / package.name
     told = json.loads((home / "package.json").read_text(encoding="utf-8"))
     found = told.get("bin") or {}

@@ -1,4 +1,4 @@
-"""A package at one version: what a declaration's `install` names."""
+"""Package: one published package at one version, as a declaration's `install` names it."""
 
 import platform
 import re
@@ -38,23 +38,25 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """What the cache knows it by: no Codex release has an `@` in its name."""
+        """Returns the key in the cache. No Codex release has an `@` in its name, so keys do not collide."""
         return quote(f"{self.name}@{self.version}", safe="@")
 
     @property
     def fits(self) -> str:
-        """Which machines an installation is good for: with compiled parts, and for Python its minor release."""
+        """Returns the kind of machine that an installation fits, because packages have compiled parts. For PyPI it
+        includes the minor release of Python."""
         machine = f"{sys.platform}-{platform.machine().lower()}"
         return f"npm-{machine}" if self.source == "npm" else f"pypi-{sysconfig.get_config_var('SOABI') or machine}"
 
     def lock(self, folder: Path | None = None) -> Path:
-        """Where the versions of everything that it needs are written down."""
+        """Returns the path of the lock file, which lists the versions of all dependencies."""
         folder = folder or data_folder("matrix") / "generators" / "locks"
         return folder / f"{self.name.replace('/', '+')}-{self.version}.{_LOCK_ENDS[self.source]}"
 
 
 def package_of(declaration: Declaration) -> Package | None:
-    """None where nothing has to be brought. InputError for what names no package at one version."""
+    """Returns the package to install; None if there is none. Raises InputError unless it names one package and
+    version."""
     if not declaration.install:
         return None
     where = f"generator {declaration.name} (install)"

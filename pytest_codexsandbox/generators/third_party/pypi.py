@@ -1,7 +1,7 @@
-"""A package from PyPI with all that it needs, by the user's own pip: its indexes, mirrors and proxies apply.
+"""PyPI: installs a package with its dependencies by the user's own pip, so its indexes, mirrors and proxies apply.
 
-Wheels alone: nothing of any package runs while it is installed. What is imported is compiled once, here, since nothing
-may be written where a tool runs from. The versions are those of the lock, where one is shipped.
+Only wheels are installed, so no code of any package runs meanwhile. Modules are compiled once at this point, because
+tools run from a read-only folder. The lock file determines the versions if one is shipped.
 """
 
 import sys
@@ -24,7 +24,7 @@ _FULL: Final = b"No space left on device"
 
 
 def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run: Run) -> None:
-    """Into `place`; what pip keeps for itself goes to `aside`."""
+    """Installs into `place`; pip's own files go to `aside`."""
     log = aside / "log"
     done = run(_command(package, place, lock, log))
     if done.ended == "timeout":
@@ -35,11 +35,11 @@ def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run:
         )
     if done.ended != "exit" or done.code != 0:
         raise _refused(package, place, done.stderr or done.error.encode(), log)
-    run(_compiling(place))  # a file that cannot be compiled is one that nobody can import
+    run(_compiling(place))  # its exit code is ignored: a file that does not compile cannot be imported either
 
 
 def commands(package: Package, folder: Path) -> dict[str, tuple[str, ...]]:
-    """How each program of the package is started."""
+    """Returns program name → command that starts it."""
     own = next((one for one in distributions(name=package.name, path=[str(folder)])), None)
     points = own.entry_points.select(group="console_scripts") if own else ()
     found = {point.name: (python(), str(folder / "bin" / point.name)) for point in points}
@@ -51,7 +51,7 @@ def variables(folder: Path) -> dict[str, str]:
 
 
 def python() -> str:
-    """The interpreter behind this one's virtual environment: nothing of ours is in a tool's way."""
+    """Returns the interpreter behind this virtual environment, so that no package of ours affects a tool."""
     return str(getattr(sys, "_base_executable", "") or sys.executable)
 
 
