@@ -1,1 +1,1 @@
-"""Pure: from data files and promises to a plan, and from records and expectations to verdicts that were expected."""
+"""Matrix: turns data files and promises into a plan, and applies known deviations to records. Pure."""

@@ -1,6 +1,6 @@
-"""The values of the container axes: one TOML file each below matrix/distros, bwrap, profiles, users.
+"""Axis files: the values of the container axes, one TOML file each below matrix/distros, bwrap, profiles, users.
 
-A user's own values lie in folders of these names beside their matrix file; what is shipped keeps its name.
+A user's own values are in folders of these names beside their matrix file. They cannot take a shipped value's name.
 """
 
 from functools import cache
@@ -18,14 +18,14 @@ from pytest_codexsandbox.registry import data_folder
 
 DISTROS: Final = "distros"
 FOLDERS: Final = (DISTROS, "bwrap", "profiles", "users")
-_FILE: Final = "file:"  # of a seccomp profile: in `seccomp/` beside the profile, else a shipped one
+_FILE: Final = "file:"  # prefix of a seccomp profile: a file in `seccomp/` beside the profile, else a shipped one
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
-    """Where values are found: what is shipped, then a user's own."""
+    """Finds the values of axes: shipped ones, then the user's own."""
 
     beside: Path | None = None  # the folder of a user's matrix file
-    images: tuple[ImageSpec, ...] = ()  # that the matrix file names itself
+    images: tuple[ImageSpec, ...] = ()  # defined in the matrix file itself
 
     def values(self, axis: str) -> tuple[str, ...]:
         own = [one.name for one in self.images] if axis == DISTROS else []
@@ -54,7 +54,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         return (data_folder("matrix") / axis, *own)
 
     def _read(self, axis: str, name: str, kind: Any) -> Any:
-        """A name means one thing everywhere: else ids would not say what was measured."""
+        """Reads a value. A name has one meaning everywhere: otherwise cell ids would be ambiguous."""
         path = _found(name, self._folders(axis))
         if path is None:
             raise InputError(f"{axis}: there is no {name!r}", why=did_you_mean(name, self.values(axis)))
@@ -65,7 +65,7 @@ SHIPPED: Final = Catalogue()
 
 
 def of_reference(name: str, reference: str, *, where: str) -> ImageSpec:
-    """`mine=registry.example/agent:1.2`: a user's own image as a distribution, taken as it is."""
+    """Reads `mine=registry.example/agent:1.2`: a user's own image as a distribution, used unchanged."""
     if not is_value(name):
         raise InputError(f"images: {name!r} cannot be the value of an axis", where=where, why=_VALUE)
     if name in SHIPPED.values(DISTROS):

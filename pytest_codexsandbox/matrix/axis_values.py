@@ -1,7 +1,7 @@
 """Axis values: every value that a `where` may name, from data files and from the cells of a run.
 
-A value that none of them has can fit nothing. Cells of other machines are known by their form alone: a distribution
-by its vendor and a number, a release by being newer than the data.
+Any other value can fit no cell. Cells of other machines are recognised by their form alone: a distribution by its
+vendor and a number, a release because it is newer than the data.
 """
 
 import re
@@ -21,7 +21,7 @@ from pytest_codexsandbox.registry import data_folder
 
 _FOLDERS: Final = {"distro": "distros", "bwrap": "bwrap", "profile": "profiles", "user": "users"}
 _CONTAINER: Final = ("distro", "bwrap", "profile", "user")
-_LOCAL: Final = "~host~local"  # ends the environment of a machine
+_LOCAL: Final = "~host~local"  # suffix of a local environment
 _ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "kernel": ("host",), "engine": (ENGINE,), "arch": ("x86_64", "aarch64"), "user": ("root", "user"),
     "codex": ("candidate",), "bwrap": ("as-chosen",),
@@ -31,7 +31,7 @@ _RELEASE: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+\S*")
 
 
 class AxisValues:
-    """`cells`: the axes of each cell of the run; `beside`: folders in which a user's own values lie."""
+    """`cells`: the axes of each cell of the run; `beside`: folders with a user's own values."""
 
     def __init__(self, cells: Iterable[Mapping[str, str]], beside: Iterable[Path | None] = ()) -> None:
         folders = dict.fromkeys(folder for folder in beside if folder is not None)
@@ -55,7 +55,7 @@ class AxisValues:
         return axis == "environment" and self._is_an_environment(text)
 
     def of(self, axis: str) -> tuple[str, ...]:
-        """Values by name, for an error as well."""
+        """Returns the known values of an axis, sorted; error messages list them too."""
         found = {*self._cells.get(axis, ()), *_ELSEWHERE.get(axis, ())}
         if axis in _FOLDERS:
             found |= {value for one in self._catalogues for value in one.values(_FOLDERS[axis])}
@@ -67,7 +67,7 @@ class AxisValues:
         return tuple(sorted(filter(None, found)))
 
     def _is_a_machine(self, text: str) -> bool:
-        """`debian-12`: a vendor that the data names, and a number."""
+        """Checks for a name like `debian-12`: a vendor that the data names, and a number."""
         found = _NUMBERED.fullmatch(text)
         vendors = {name.partition("-")[0] for one in self._catalogues for name in one.values(_FOLDERS["distro"])}
         return found is not None and found["vendor"].partition("-")[0] in vendors
@@ -88,7 +88,7 @@ def _matches(text: str, names: Iterable[str]) -> bool:
 
 
 def _is_newer(text: str) -> bool:
-    """A release that was published after the data."""
+    """Checks for a release that is newer than the data."""
     version = parse(text) if _RELEASE.fullmatch(text) else None
     newest = max(filter(None, map(parse, _releases())), default=None)
     return version is not None and newest is not None and version > newest

@@ -1,4 +1,4 @@
-"""`--codex-budget 10m`: the cells that fit into the time, those first that show most that is new. Pure."""
+"""Budget (`--codex-budget 10m`): the cells that fit into the time, those with most uncovered values first. Pure."""
 
 import heapq
 from collections.abc import Mapping
@@ -16,11 +16,14 @@ KIND: Final = "budget"
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
-    text: str  # as it was given
+    text: str  # as the user typed it
 
 
 def within(plan: Plan, budget: Budget, *, seconds: Mapping[str, float], workers: int = 1) -> Plan:
-    """`seconds`: expected for each cell; workers work side by side. A cell is in the plan whole, or not at all."""
+    """Returns the plan with the cells that fit. A cell is kept whole or not at all.
+
+    `seconds`: expected time of each cell; `workers` run side by side.
+    """
     kept = _fitting(plan, seconds, budget.seconds * max(1, workers))
     if len(kept) == len(plan.cells):
         return plan
@@ -44,9 +47,9 @@ def within(plan: Plan, budget: Budget, *, seconds: Mapping[str, float], workers:
 
 
 def _fitting(plan: Plan, seconds: Mapping[str, float], room: float) -> set[str]:
-    """Greedy, most new pairs of values for each second; of equals the one that the plan has first.
+    """Chooses cells greedily by new pairs of values per second; among equals the first one of the plan.
 
-    What a cell adds only shrinks as others are taken, so an old worth is an upper bound and the heap needs no rebuild.
+    Choosing a cell can only reduce what other cells add. An old value is thus an upper bound, and the heap stays valid.
     """
     strength = plan.coverage.strength if plan.coverage else 2
     told = [frozenset(parts(cell.axes, strength)) for cell in plan.cells]

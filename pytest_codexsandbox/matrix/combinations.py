@@ -1,4 +1,4 @@
-"""Which combinations of axis values can be cells: every one that breaks no rule. Pure."""
+"""Combinations: the combinations of axis values that can be cells, because they break no rule. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,22 +9,22 @@ import msgspec
 
 from pytest_codexsandbox.model.coverage import AXES, Coverage, Part, Uncoverable
 
-Row = tuple[str, ...]  # a value for each of AXES
+Row = tuple[str, ...]  # one value for each of AXES
 EXCLUDED: Final = "excluded"
 IMPOSSIBLE: Final = "impossible"
 UNAVAILABLE: Final = "unavailable"
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a combination is no cell; asked as soon as these axes have values."""
+    """A reason why a combination is no cell. It is evaluated as soon as these axes have values."""
 
     axes: tuple[str, ...]
     kind: str
-    broken: Callable[[Mapping[str, str]], str]  # the reason, or nothing
+    broken: Callable[[Mapping[str, str]], str]  # returns the reason, or ""
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """Values that cannot be together (one value: cannot be at all), as data: it travels to workers."""
+    """Values that cannot be combined (or one value that is unavailable), as data that can be sent to workers."""
 
     values: dict[str, str]
     why: str
@@ -35,14 +35,14 @@ class CombinationSpace(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[Rule, ...] = ()
 
     def why_not(self, row: Row) -> tuple[str, str]:
-        """(kind, reason) of the first rule that it breaks, or nothing."""
+        """Returns (kind, reason) of the first rule that the row breaks; ("", "") if it breaks none."""
         return self._broken(dict(zip(AXES, row, strict=False)), set(AXES[: len(row)]))
 
     def rows(self) -> Iterator[Row]:
         return product(*(self.values[axis] for axis in AXES))
 
     def place(self, row: Row) -> tuple[int, ...]:
-        """Where it stands in the order that was asked for."""
+        """Returns the position of a row in the requested order of values."""
         return tuple(self.values[axis].index(value) for axis, value in zip(AXES, row, strict=True))
 
     def parts(self, strength: int) -> Iterator[Part]:
@@ -51,12 +51,12 @@ class CombinationSpace(msgspec.Struct, frozen=True, kw_only=True):
                 yield tuple(zip(axes, values, strict=True))
 
     def completed(self, part: Part) -> Row | None:
-        """The first cell that holds this part."""
+        """Returns the first cell that contains this part; None if there is none."""
         found = self._completed(dict(part), [axis for axis in AXES if axis not in dict(part)], [])
         return found if isinstance(found, tuple) else None
 
     def coverage(self, strength: int) -> tuple[Coverage, tuple[Part, ...]]:
-        """What is to be covered, and every pair (triple) that can be."""
+        """Returns what is to be covered, and every pair (triple) that can be covered."""
         can: list[Part] = []
         cannot: dict[str, list[Part]] = {}
         for part in self.parts(strength):
@@ -73,7 +73,7 @@ class CombinationSpace(msgspec.Struct, frozen=True, kw_only=True):
         return Coverage(strength=strength, axes=self.values, coverable=len(can), uncoverable=told), tuple(can)
 
     def _completed(self, row: dict[str, str], rest: Sequence[str], whys: list[str]) -> Row | None:
-        """Depth first; `whys` gathers what stood in the way."""
+        """Completes a row depth first. `whys` collects the reasons of failed attempts."""
         if why := self._broken(row, {*row} if len(row) < len(AXES) else set(AXES))[1]:
             whys.append(why)
             return None
@@ -92,9 +92,12 @@ class CombinationSpace(msgspec.Struct, frozen=True, kw_only=True):
         return "", ""
 
 
-# ---- what cannot be had: from every environment's reason to the values that are to blame
+# ---- unavailable values: from a reason for each environment to the values that cause it
 def narrowed(answers: Mapping[tuple[str, ...], str], axes: Sequence[str]) -> tuple[LeftOut, ...]:
-    """`answers`: for each combination that was asked about, why it cannot be had; "" where it can."""
+    """Returns the smallest sets of values that explain all unavailable combinations.
+
+    `answers`: combination → why it is unavailable, "" if it is available.
+    """
     open_ = {row: why for row, why in answers.items() if why}
     reasons = dict(open_)
     found: list[LeftOut] = []
@@ -116,7 +119,7 @@ def narrowed(answers: Mapping[tuple[str, ...], str], axes: Sequence[str]) -> tup
 
 
 def left_out(found: Iterable[LeftOut], kind: str) -> tuple[Rule, ...]:
-    """One rule for each set of axes."""
+    """Returns one rule for each set of axes."""
     by_axes: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
     for one in found:
         by_axes.setdefault(tuple(one.values), {})[tuple(one.values.values())] = one.why

@@ -1,4 +1,5 @@
-"""The container axes of a matrix file → cells: every combination, or few that hold every pair of values. Pure."""
+"""Container cells: the container axes of a matrix file as cells: every combination, or few that hold every pair.
+Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -21,15 +22,15 @@ from pytest_codexsandbox.model.coverage import AXES, Coverage
 from pytest_codexsandbox.model.ids import cell_id
 from pytest_codexsandbox.model.plan_key import NotPlanned
 
-BACKEND: Final = "docker"  # the entry point that starts the cells of [containers]
+BACKEND: Final = "docker"  # the backend of the cells of [containers]
 INSTALLED: Final = "installed"
-_MOST: Final = 20_000  # combinations without picking: more would not be planned in a minute
-_NAMED: Final = 20  # cells that go away for one reason, before they are counted instead
+_MOST: Final = 20_000  # most combinations without picking: more take over a minute to plan
+_NAMED: Final = 20  # most cells named for one reason; more are only counted
 WhyNot = Callable[[EnvironmentSpec], str]
 
 
 class PickedCells(msgspec.Struct, frozen=True, kw_only=True):
-    """By pairs, in another process of the same run."""
+    """The picked rows, passed to other processes of the same run."""
 
     rows: tuple[Row, ...]
     coverage: Coverage
@@ -42,7 +43,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellChooser:
-    """`left`: values that cannot be had here; `arch`: of the machine that the engine runs on."""
+    """Chooses the cells of a matrix file. `left`: values that are unavailable here; `arch`: of the engine's machine."""
 
     def __init__(
         self, matrix: MatrixFile, subjects: Sequence[SubjectSpec], *, arch: str, left: Sequence[LeftOut] = ()
@@ -56,7 +57,7 @@ class CellChooser:
         self.space = CombinationSpace(values=values, rules=made)
 
     def chosen(self, strength: int, picked: PickedCells | None = None) -> Chosen:
-        """`strength` 0: every combination."""
+        """Returns the cells and what is not planned. `strength` 0: every combination."""
         if strength:
             picked = picked or self.picked(strength)
             return Chosen(cells=self._cells(picked.rows), not_planned=self._unavailable(), picked=picked)
@@ -82,9 +83,9 @@ class CellChooser:
     def combinations(self) -> int:
         return prod(map(len, self.space.values.values()))
 
-    # ---- what was chosen before
+    # ---- cells that were chosen earlier
     def locked(self, strength: int) -> tuple[Row, ...]:
-        """The rows of the lock file; one that was made for more than is asked now is of no use."""
+        """Returns the rows of the lock file. A lock of larger strength than requested is ignored."""
         lock = self._matrix.lock
         if lock is None or lock.pairs > strength:
             return ()
@@ -92,7 +93,7 @@ class CellChooser:
         return tuple((*row[:-1], label if row[-1] == INSTALLED else row[-1]) for row in lock.cells)
 
     def to_lock(self, strength: int) -> tuple[Row, ...]:
-        """What is to be locked: as if everything could be had, and whatever the installed Codex is today."""
+        """Returns the rows to lock, as if every value were available, and whatever release is installed today."""
         rows, _ = pairwise.cover(self.space, strength, kept=self.locked(strength))
         named = {label: INSTALLED for label, one in self._subjects.items() if one.source == INSTALLED}
         return tuple((*row[:-1], named.get(row[-1], row[-1])) for row in rows)
@@ -100,7 +101,7 @@ class CellChooser:
     def id_of(self, row: Row) -> str:
         return _cell_id(row)
 
-    # ---- from names to what they mean
+    # ---- from names to specifications
     def _cells(self, rows: Iterable[Row]) -> tuple[Cell, ...]:
         return tuple(Cell(environment=self.spec(row[:-1]), subject=self._subjects[row[-1]]) for row in rows)
 
@@ -150,7 +151,7 @@ def of_values(catalogue: Catalogue, names: Row, *, arch: str) -> EnvironmentSpec
 
 @cache
 def _value(catalogue: Catalogue, axis: str, name: str) -> Any:
-    """A plan has thousands of environments of the same few values."""
+    """Returns a value by name, cached: a plan has thousands of environments of the same few values."""
     readers = {
         "distro": catalogue.image,
         "bwrap": catalogue.bwrap,
@@ -161,7 +162,7 @@ def _value(catalogue: Catalogue, axis: str, name: str) -> Any:
 
 
 def environments(matrix: MatrixFile, *, arch: str) -> dict[tuple[str, ...], EnvironmentSpec]:
-    """Every one that can be, by its values."""
+    """Returns every possible environment by its values."""
     if matrix.containers is None:
         return {}
     values = of_environments(matrix.containers)
@@ -172,12 +173,12 @@ def environments(matrix: MatrixFile, *, arch: str) -> dict[tuple[str, ...], Envi
 
 
 def unavailable_values(asked: Mapping[tuple[str, ...], EnvironmentSpec], why_not: WhyNot) -> tuple[LeftOut, ...]:
-    """The values that are to blame are named."""
+    """Returns the values that make environments unavailable."""
     return narrowed({names: why_not(spec) for names, spec in asked.items()}, AXES[:-1])
 
 
 def spread(cells: Iterable[Cell], hosts: Sequence[str]) -> tuple[Cell, ...]:
-    """Environments over several engines, in turn; an id does not say where."""
+    """Distributes environments over several engines in turn. The id of a cell does not contain its engine."""
     cells = tuple(cells)
     if not hosts:
         return cells

@@ -1,11 +1,11 @@
-"""The corpus: what may lie in a user's folders before a generator runs. One folder for each case. Pure but for reading.
+"""Corpus: what a user's folders may contain before a generator runs. One folder for each case. Only reads files.
 
-NN-name/README.md     a title, then a paragraph that says why: what broke, and where
-NN-name/config.toml   the user's file, byte for byte; none where `missing = true`
-NN-name/case.toml     the rest
+    NN-name/README.md      a title, then a paragraph with the reason: what broke, and where
+    NN-name/config.toml    the user's file, byte for byte; none with `missing = true`
+    NN-name/case.toml      the rest
 
-In config.toml `@BLOCK@` stands for what the generator writes (generators/case_blocks.py), `@SERVER@` for the name of an
-MCP server of its own (generators/server_names.py), `@HOME@` and its like for paths.
+In config.toml, `@BLOCK@` is replaced by what the generator writes (generators/case_blocks.py), `@SERVER@` by the name
+of one of its own MCP servers (generators/server_names.py), and placeholders such as `@HOME@` by paths.
 """
 
 from pathlib import Path
@@ -27,7 +27,7 @@ _FILES: Final = ("README.md", "case.toml", "config.toml")
 
 
 class _Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A wish as it is written down: TOML has no word for nothing."""
+    """An intent as case.toml writes it: "unsaid" is None, which TOML cannot write."""
 
     roots: tuple[str, ...] = ()
     network: bool | Literal["unsaid"] = False
@@ -43,7 +43,7 @@ class _Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class _CaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """case.toml."""
+    """The content of case.toml."""
 
     group: Group
     input: Literal["valid", "invalid"] = "valid"
@@ -53,7 +53,7 @@ class _CaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     mode: int = 0o644
     folder_mode: int = 0o755
     link: Link = ""
-    files: dict[str, str] = {}  # placeholder path → a file of this folder; `…/` → "": a folder
+    files: dict[str, str] = {}  # path with a placeholder → a file of this folder; `…/` → "": a folder
     wish: _Wish | None = None
     voids: str = ""
     notes: str = ""
@@ -64,7 +64,7 @@ def shipped_cases() -> tuple[Case, ...]:
 
 
 def cases(folder: Path) -> tuple[Case, ...]:
-    """Every folder in `folder`, by name."""
+    """Returns the cases of all folders in `folder`, sorted by name."""
     if not folder.is_dir():
         raise InputError(f"there is no folder of cases: {folder}", next_step="one folder for each case below it")
     found = tuple(case(path) for path in sorted(folder.iterdir()) if path.is_dir())
@@ -115,7 +115,7 @@ def _bytes(folder: Path, name: str, file: TomlFile) -> bytes:
 
 
 def _nothing_else(folder: Path, read: _CaseFile, file: TomlFile) -> None:
-    """A file that nobody names would not be laid, and nobody would notice."""
+    """Raises InputError for a file that case.toml does not name: it would silently never be used."""
     known = {*_FILES, *read.files.values()}
     extra = sorted(path.name for path in folder.iterdir() if path.name not in known)
     if extra:
@@ -123,7 +123,7 @@ def _nothing_else(folder: Path, read: _CaseFile, file: TomlFile) -> None:
 
 
 def _why(folder: Path) -> str:
-    """The first paragraph below the title."""
+    """Returns the first paragraph below the title."""
     path = folder / "README.md"
     if not path.is_file():
         raise InputError("there is no README.md that says why", where=str(folder))

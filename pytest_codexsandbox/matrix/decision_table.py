@@ -1,4 +1,4 @@
-"""The rows of an author's decision matrix: which of them decides, and each as a case of its own. Pure."""
+"""Decision table: the rows of an author's decision matrix: which row decides, and each row as a case. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -10,7 +10,7 @@ from pytest_codexsandbox.model.generator import ROW, Case, DecisionRow, Declarat
 CAPABILITIES: Final = ("userns", "uid_map", "netns", "landlock", "seccomp")
 _NETWORK: Final = {"off": False, "on": True, "unsaid": None}
 _SAID: Final = {network: word for word, network in _NETWORK.items()}
-WORDS: Final[Mapping[str, tuple[str, ...]]] = {  # what `when` may name, beside the version; the ordinary first
+WORDS: Final[Mapping[str, tuple[str, ...]]] = {  # names in `when` besides the version; the ordinary value first
     "platform": ("linux", "darwin", "windows", "wsl", "unknown"),
     "network": tuple(_NETWORK),
     "roots": ("none", "some"),
@@ -21,7 +21,7 @@ _NO_VERSION: Final = ("", "unknown")
 
 
 def matches(when: Mapping[str, str], wish: Intent, version: str) -> bool:
-    """Whether a row speaks of what is asked. `version`: of the cell; what the wish says instead goes before it."""
+    """Checks whether a row applies to an intent. `version`: of the cell; a version in the intent takes precedence."""
     told = version if wish.version is None else wish.version
     return _facts_fit(when, wish) and ("version" not in when or _version_fits(when["version"], told))
 
@@ -38,14 +38,14 @@ def _facts_fit(when: Mapping[str, str], wish: Intent) -> bool:
 
 
 def _version_fits(text: str, version: str) -> bool:
-    """`unknown` is what has no place in ranges: nothing, or nonsense."""
+    """Checks whether a version fits. `unknown` fits versions that have no place in ranges: empty or invalid ones."""
     if text in _NO_VERSION:
         return not in_range(">=0", version)
     return in_range(text if is_range(text) else f"=={text}", version)
 
 
 def row(declaration: Declaration, wish: Intent, version: str) -> DecisionRow | None:
-    """The first row of the author's matrix that fits; None where none does."""
+    """Returns the first row of the author's matrix that applies; None if none does."""
     place = _deciding(declaration.semantics, wish, version)
     return None if place is None else declaration.semantics[place]
 
@@ -54,9 +54,9 @@ def _deciding(rows: Sequence[DecisionRow], wish: Intent, version: str) -> int | 
     return next((place for place, one in enumerate(rows) if matches(one.when, wish, version)), None)
 
 
-# ---- each of them as a case
+# ---- each row as a case
 def cases(declaration: Declaration, version: str) -> tuple[Case, ...]:
-    """Where there is no file, what the row speaks of is asked, such that this row decides and no earlier one."""
+    """Returns one case without a file for each row, with an intent for which this row decides and no earlier one."""
     return tuple(
         Case(
             id=name_of(place),
@@ -74,13 +74,13 @@ def name_of(place: int) -> str:
 
 
 def wish_for(declaration: Declaration, place: int, version: str) -> Intent | None:
-    """What it is asked for, as ordinary as can be; None where this row never decides for this release."""
+    """Returns the most ordinary intent for which the row decides; None if it never decides for this release."""
     asked = _wishes(declaration, declaration.semantics[place])
     return next((wish for wish in asked if _deciding(declaration.semantics, wish, version) == place), None)
 
 
 def ruled_out(declaration: Declaration, case: str, version: str) -> str:
-    """Why a row says nothing of this release; "" where it decides something. Every other case is asked."""
+    """Returns why a row never applies to this release; "" if it does, and for every other case."""
     place = next((place for place in range(len(declaration.semantics)) if name_of(place) == case), None)
     if place is None or wish_for(declaration, place, version) is not None:
         return ""
@@ -93,7 +93,7 @@ def ruled_out(declaration: Declaration, case: str, version: str) -> str:
 
 
 def shadowed(declaration: Declaration, place: int) -> str:
-    """The earlier rows that take all that this one speaks of, in every release; "" where it may decide."""
+    """Returns the earlier rows that match everything this row matches, in every release; "" if it may decide."""
     one, found = declaration.semantics[place], set()
     for wish in _wishes(declaration, one):
         first = next((at for at, other in enumerate(declaration.semantics[:place]) if _hides(other, one, wish)), None)
@@ -104,13 +104,14 @@ def shadowed(declaration: Declaration, place: int) -> str:
 
 
 def _hides(earlier: DecisionRow, later: DecisionRow, wish: Intent) -> bool:
-    """Of two different ranges nobody says here what they have in common: a plan does, release by release."""
+    """Checks whether an earlier row matches this intent too. Two different version ranges are not compared here: a plan
+    compares them for each release."""
     version = earlier.when.get("version")
     return (version is None or version == later.when.get("version")) and _facts_fit(earlier.when, wish)
 
 
 def _wishes(declaration: Declaration, one: DecisionRow) -> Iterator[Intent]:
-    """All that the row speaks of: what it is silent about first as ordinary as can be, then in every other way."""
+    """Yields every intent that the row matches: first the most ordinary one, then all others."""
     there = tuple(name for name in WORDS["platform"] if name in declaration.platforms) or WORDS["platform"][:1]
     known = {**WORDS, "platform": there}
     choices = [(one.when[name],) if name in one.when else words for name, words in known.items()]

@@ -1,4 +1,5 @@
-"""What keeps a combination of axis values from being a cell: the matrix file, sense, and this machine. Pure."""
+"""Exclusions: rules that keep a combination of axis values from being a cell: from the matrix file, from impossible
+combinations, and from this machine. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -16,7 +17,7 @@ from pytest_codexsandbox.registry import data_folder
 
 ENGINE: Final = "docker"
 _ENVIRONMENT: Final[tuple[str, ...]] = AXES[:-1]
-Identify = Callable[[Mapping[str, str]], str]  # the id of the environment with these axes
+Identify = Callable[[Mapping[str, str]], str]  # returns the id of the environment with these axes
 
 
 class _Impossible(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,7 +27,7 @@ class _Impossible(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def rules(
     matrix: MatrixFile, subjects: Iterable[SubjectSpec], *, left: Iterable[LeftOut], arch: str, identify: Identify
 ) -> tuple[Rule, ...]:
-    """In the order in which their reasons are told."""
+    """Returns the rules, in the order in which their reasons are reported."""
     versions = {subject.label: placed(subject) for subject in subjects}
     constants = {"kernel": "host", "engine": ENGINE, "arch": arch}
     written = [(EXCLUDED, exclude) for exclude in matrix.exclude]
@@ -36,7 +37,7 @@ def rules(
 
 
 def placed(subject: SubjectSpec) -> str:
-    """Its place in version ranges."""
+    """Returns the version that places a binary in version ranges."""
     return subject.as_version or subject.release or subject.label
 
 
@@ -62,7 +63,7 @@ def _written(
 
 
 def _looks_for_bwrap(matrix: MatrixFile, versions: Mapping[str, str]) -> Rule:
-    """A release that looks for no bubblewrap would be measured again and again under other names."""
+    """Excludes bubblewraps for a release that uses none: it would be measured repeatedly under different names."""
     asked = matrix.containers or Containers()
     ranges = {name: matrix.catalogue.bwrap(name).codex for name in asked.bwraps}
 
@@ -76,7 +77,7 @@ def _looks_for_bwrap(matrix: MatrixFile, versions: Mapping[str, str]) -> Rule:
 
 
 def _has_bwrap(matrix: MatrixFile) -> Rule:
-    """The distribution's own bubblewrap, where it has none."""
+    """Excludes a distribution's own bubblewrap where it has none."""
     asked, known = matrix.containers or Containers(), matrix.catalogue
     without = {name for name in asked.distros if not known.image(name).bubblewrap}
     its_own = {name for name in asked.bwraps if known.bwrap(name).source == "distro"}

@@ -1,4 +1,4 @@
-"""Matrix file → cells: what was asked for, less what is excluded, cannot be, or cannot be had. Pure."""
+"""Expansion: turns a matrix file into cells, without excluded, impossible or unavailable ones. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,7 +30,7 @@ class Expanded(msgspec.Struct, frozen=True, kw_only=True):
 def cells(
     matrix: MatrixFile, *, environments: Mapping[str, EnvironmentSpec], subjects: tuple[SubjectSpec, ...]
 ) -> tuple[Cell, ...]:
-    """`environments`: the matrix file's names → what they are on this machine."""
+    """Returns the cells. `environments`: name in the matrix file → environment on this machine."""
     return expand(matrix, environments=environments, subjects=subjects).cells
 
 
@@ -45,8 +45,11 @@ def expand(
     picked: PickedCells | None = None,
     generators: Sequence[str] = (),
 ) -> Expanded:
-    """`pairs`: other than the matrix file says; `left`: axis values that cannot be had here; `hosts`: of engines;
-    `picked`: what another process of this run found; `generators`: by name, each with every cell ("" is none)."""
+    """Returns the cells and what is not planned.
+
+    `pairs`: replaces the matrix file's; `left`: axis values that are unavailable here; `hosts`: of engines; `picked`:
+    found by another process of this run; `generators`: names, each combined with every cell ("" means none).
+    """
     _labels(subjects)
     started = [Cell(environment=spec, subject=one) for spec in _specs(matrix, environments) for one in subjects]
     reasons = {cell.id: _excluded(matrix, cell) for cell in started}
@@ -62,7 +65,7 @@ def expand(
 
 
 def _with_generators(cells: Sequence[Cell], names: Sequence[str]) -> list[Cell]:
-    """They are chosen beside the cells, and are no axis of the pairs: each is measured in all of them."""
+    """Combines every cell with every generator. Generators are no axis of the pairs: each is measured in all cells."""
     return [
         msgspec.structs.replace(cell, subject=msgspec.structs.replace(cell.subject, generator=name))
         for cell in cells
@@ -95,7 +98,7 @@ def _contained(
 
 
 def arch_of(environments: Mapping[str, EnvironmentSpec]) -> str:
-    """Engines run on machines like this one."""
+    """Returns the architecture of this machine: engines run on machines like it."""
     return next((one.arch for one in environments.values()), "")
 
 

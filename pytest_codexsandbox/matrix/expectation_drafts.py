@@ -1,7 +1,7 @@
-"""The fewest deviations that say what a run saw, and nothing more than it saw. Pure.
+"""Expectation drafts: the fewest deviations that describe what a run saw, and nothing more. Pure.
 
-A draft is a box: lists of environments, releases, policies, doors and cases, all combinations of which were violated in
-one way. Boxes are grown from one violation as long as nothing falls inside that was measured and is otherwise.
+A draft is a box: lists of environments, releases, policies, doors and cases. All measured combinations in it were
+violated in one way. A box grows from one violation as long as no other measured result falls inside.
 """
 
 import re
@@ -32,7 +32,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     where: dict[str, tuple[str, ...]]
     case: tuple[str, ...]  # empty: every case
     reason: str
-    count: int  # of the violations that it covers
+    count: int  # number of violations that it covers
 
 
 def drafts(
@@ -42,7 +42,8 @@ def drafts(
     again: frozenset[str] = frozenset(),
     taken: Iterable[str] = (),
 ) -> tuple[Draft, ...]:
-    """For every violation nobody knew, and those known by the deviations `again`. `taken`: ids that exist already."""
+    """Returns drafts for every unknown violation, and for those known by the deviations `again`. `taken`: ids in
+    use."""
     rows = {cell.id: cell for cell in cells}
     names = _Names(taken)
     found: list[Draft] = []
@@ -77,7 +78,7 @@ def _wanted(record: Record, again: frozenset[str]) -> bool:
 
 
 def _boxes(points: Mapping[Point, Record], way: Way, again: frozenset[str]) -> Iterator[tuple[Box, list[Point]]]:
-    """Greedy: the largest box that can be grown from any violation left, then what remains."""
+    """Yields boxes greedily: the largest box that grows from any remaining violation, then the next."""
     left = sorted(point for point, one in points.items() if _wanted(one, again) and _way(one) == way)
     others = [point for point, one in points.items() if one.verdict in MEASURED and point not in set(left)]
     while left:
@@ -104,7 +105,8 @@ def _in(box: Box, point: Point) -> bool:
 def _draft(
     promise: str, way: Way, box: Box, points: Mapping[Point, Record], inside: Sequence[Point], names: "_Names"
 ) -> Draft:
-    """Environment and release are always said; policy, door and case only where not all that were planned are meant."""
+    """Builds a draft. It always names environment and release; policy, door and case only if not all planned ones are
+    meant."""
     planned = tuple(frozenset(values) for values in zip(*points, strict=True))
     said = {
         name: tuple(sorted(values))
@@ -126,17 +128,17 @@ def _draft(
 
 
 def _literal(case: str) -> str:
-    """As a glob that meets this case alone."""
+    """Returns a glob that matches this case alone."""
     return re.sub(r"([*?\[])", r"[\1]", case)
 
 
 def _short(reason: str) -> str:
-    """A line to start from: people write the real one."""
+    """Returns a first line for the reason; people replace it."""
     return textwrap.shorten(reason, 120, placeholder=" …") or "not yet explained"
 
 
 class _Names:
-    """Ids of entries: the promise's, numbered where it is taken."""
+    """Ids of entries: the promise's id, with a number if it is taken."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)

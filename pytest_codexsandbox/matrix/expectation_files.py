@@ -1,20 +1,20 @@
-"""Files of known deviations (`matrix/expectations/known.toml`, and `--codex-expectations FILE` of a user).
+"""Expectation files: known deviations (`matrix/expectations/known.toml`, and `--codex-expectations FILE` of a user).
 
-A deviation says: here, and only here, this promise is known to be violated, in this way, for this reason. It turns
-`violates` into `expected`, never `broken`, `blocked` or a lost capability; whatever it says too much makes it stale.
+A deviation states that this promise is violated in these cells only, in this way, for this reason. It turns `violates`
+into `expected`, but never `broken`, `blocked` or a lost capability. A deviation that claims too much becomes stale.
 
     [[deviation]]
-    id = "nested-git-is-writable"            # unique over all files
-    promise = "protected.nested-git"         # a promise id; globs (* ? []) allowed, they must match something known
-    case = "rename"                          # optional, a glob or a list of them; omitted: every case of the promise
-    direction = "leak"                       # leak | denied | wrong-claim | litter: how it is violated
-    fingerprint = "userns-denied"            # the diagnosis' fingerprint; omitted: none is recognised
+    id = "nested-git-is-writable"           # unique over all files
+    promise = "protected.nested-git"        # a promise id; globs (* ? []) allowed, they must match something known
+    case = "rename"                         # optional, a glob or a list of them; omitted: every case of the promise
+    direction = "leak"                      # leak | denied | wrong-claim | litter: how it is violated
+    fingerprint = "userns-denied"           # the diagnosis' fingerprint; omitted: none is recognised
     where = { codex = ">=0.115,<0.155", policy = ["workspace-write", "workspace-write-roots"] }
     reason = "by design: only the .git of a root is protected"
     issue = "https://github.com/openai/codex/issues/1"
-    owner = "somebody who looks at it again"
-    until = 2027-05-01                       # a date; from that day on it is expired
-    intermittent = "3/96"                    # optional: may pass or fail, is never healed, counts as flaky
+    owner = "the person who reviews it again"
+    until = 2027-05-01                      # a date; from that day on it is expired
+    intermittent = "3/96"                   # optional: may pass or fail, is never healed, counts as flaky
 
 `where` (optional; omitted or {}: every cell) names axes of a cell (distro, kernel, profile, user, engine, arch,
 environment, codex, bwrap, generator) and `door`, `policy`. A value is a text or a list of texts (any of them), each a
@@ -75,7 +75,7 @@ def load(
     cells: Collection[Mapping[str, str]] = (),
     beside: Path | None = None,
 ) -> tuple[Deviation, ...]:
-    """Every deviation of these files. With the known promise ids and fingerprints, unknown ones are refused too.
+    """Returns every deviation of these files. If promise ids and fingerprints are given, unknown ones are refused.
 
     `cells`: the axes of the run's cells; with them, a value is refused that neither a cell nor a data file knows.
     `beside`: the folder of a user's matrix file.
@@ -101,7 +101,7 @@ def load(
 
 
 class _Check:
-    """One entry against everything that it may name."""
+    """Checks one entry against everything that it may name."""
 
     def __init__(self, file: TomlFile, index: int, deviation: Deviation) -> None:
         self._file, self._index, self._deviation = file, index, deviation

@@ -1,13 +1,14 @@
-"""Known deviations put over records: `violates` becomes `expected`; whatever a deviation says too much makes it stale.
+"""Expectations: apply known deviations to records: `violates` becomes `expected`. One that claims too much is stale.
 
-| what was seen where the deviation binds        | the record              | the deviation |
+| what was seen where the deviation applies      | the record              | the deviation |
 |------------------------------------------------|-------------------------|---------------|
 | violated, same direction and fingerprint       | expected                | holds         |
 | the same, on or after `until`                  | stale                   | stale         |
-| violated in another way                        | violates: nobody knew   | stale         |
+| violated in another way                        | violates: unknown       | stale         |
 | held (here: broader than observed; all: healed)| stale                   | stale         |
-| blocked, broken, n/a, a lost capability        | as it is                | says nothing  |
-An intermittent one may hold anywhere and is never healed.
+| blocked, broken, n/a, a lost capability        | unchanged               | unaffected    |
+
+An intermittent deviation may hold anywhere and is never healed.
 """
 
 import datetime
@@ -36,8 +37,8 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     records: dict[Key, Record]
     unmatched: tuple[str, ...] = ()  # deviations that can never fit what was planned, with the reason
     stale: tuple[str, ...] = ()  # `id: why`, each deviation once
-    refused: tuple[str, ...] = ()  # not looked at for a cell, because its Codex has no place in version ranges
-    flaky: tuple[Key, ...] = ()  # what an intermittent deviation speaks of and was measured
+    refused: tuple[str, ...] = ()  # not applied to a cell, because its Codex has no place in version ranges
+    flaky: tuple[Key, ...] = ()  # measured keys to which an intermittent deviation applies
 
 
 def apply(
@@ -48,10 +49,10 @@ def apply(
     versions: Mapping[str, str],
     today: datetime.date,
 ) -> Applied:
-    """`versions`: cell id → the version that gives it its place in ranges; missing or 0.0.0 = none.
+    """Applies deviations to records. `versions`: cell id → the version for ranges; missing or 0.0.0: none.
 
-    `records` may be a part of the plan's, one of many thousand even: only what speaks of them is looked at. What an
-    earlier application left on them is taken back first, so applying twice is applying once.
+    `records` may be a part of the plan's, even one of many thousand: only deviations about them are considered. The
+    effect of an earlier application is undone first, so applying twice gives the same as applying once.
     """
     records = {key: as_seen(record) for key, record in records.items()}
     seen = {key.promise for key in records}
@@ -73,7 +74,7 @@ def apply(
 
 
 def as_seen(record: Record) -> Record:
-    """The record as it was before any deviation was put over it."""
+    """Returns the record as it was before any deviation was applied."""
     if not record.deviation:
         return record
     held = Verdict.CONFORMS if asks_for_sandbox(record.key.policy) else Verdict.UNCONFINED
@@ -82,7 +83,7 @@ def as_seen(record: Record) -> Record:
 
 
 class _Binding:
-    """Which of the records' keys a deviation speaks of."""
+    """Finds the keys to which a deviation applies."""
 
     def __init__(self, plan: Plan, keys: Iterable[Key], versions: Mapping[str, str]) -> None:
         self._plan = plan
@@ -102,7 +103,7 @@ class _Binding:
         ]
 
     def impossible(self, deviation: Deviation) -> str:
-        """Why it fits nothing though its cell and its promise were planned; "" where that may still come."""
+        """Returns why a deviation fits nothing although its cell and promise are planned; "" if it may still fit."""
         promises = self._promises(deviation)
         if not promises or not self._cells(deviation):
             return ""
@@ -142,7 +143,7 @@ class _Binding:
 
 
 class _Outcome:
-    """What becomes of records, and what is noticed about deviations on the way."""
+    """Computes the new records, and collects what that shows about deviations."""
 
     def __init__(self, today: datetime.date) -> None:
         self._today = today
@@ -248,7 +249,7 @@ def _with(record: Record, verdict: Verdict, deviation: Deviation, why: str) -> R
 
 
 def _join(note: str, reason: str) -> str:
-    """The note first; once, however often it is put there."""
+    """Puts the note in front of the reason, once, however often it is applied."""
     if reason.startswith(note):
         return reason
     return f"{note}; {reason}" if reason else note

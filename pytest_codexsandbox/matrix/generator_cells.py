@@ -1,8 +1,8 @@
 """Generator cells: what a cell with a generator is measured for. Pure.
 
-Two suites measure it. The one of every other cell, through a door at which a configuration file counts, under
-the policies that the generator leads to: the wish is ours, and what must be in force is what its author says that it
-makes of that wish. And the promises about generators themselves, case by case, at a side of their own.
+Two suites measure such a cell. The suite of every other cell runs through a door that reads configuration files, under
+the policies that the generator produces. The harness chooses the intent; the author's declaration says which policy
+must result. The second suite holds the promises about generators themselves, case by case.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,10 +25,10 @@ from pytest_codexsandbox.model.policy import POLICIES, Policy
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.suite_protocols import Side
 
-NONE: Final = "none"  # asked for as a generator: the cell without one
+NONE: Final = "none"  # value of --codex-generator for the cell without one
 INPUTS: Final = "inputs"
 OF_ROWS: Final = ("effective.says-what-was-asked", "effective.does-what-was-asked", "generator.exit-and-refusal-agree")
-OURS: Final = (  # generators.writers has them: what else may write the same file
+OURS: Final = (  # the shipped other writers of the same file (generators/other_writers)
     "reserialises",
     "saves-crlf",
     "appends-a-server",
@@ -46,12 +46,12 @@ WISHES: Final[dict[str, Intent]] = {
 
 
 class GeneratorSet(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a plan knows of generators."""
+    """Everything that a plan knows about generators."""
 
     generators: Mapping[str, Generator]  # by name
     asked: tuple[str, ...]
     cases: tuple[Case, ...]
-    others: tuple[str, ...]  # programs that write the same file, by name
+    others: tuple[str, ...]  # names of programs that write the same file
 
     def generator(self, cell: Cell) -> Generator:
         return self.generators[cell.subject.generator]
@@ -60,7 +60,8 @@ class GeneratorSet(msgspec.Struct, frozen=True, kw_only=True):
         return self.generator(cell).declaration
 
     def row(self, cell: Cell, wish: Intent, version: str = "") -> DecisionRow | None:
-        """Of its decision matrix, the one that decides. `version`: as that Codex says it; "" as a plan knows it."""
+        """Returns the row of the decision matrix that decides. `version`: as Codex reports it; "": as the plan knows
+        it."""
         found = decision_table.row(self.declaration(cell), wish, version or release_of(cell))
         return found if found is not None or self.generator(cell).told else UNTOLD
 
@@ -68,7 +69,7 @@ class GeneratorSet(msgspec.Struct, frozen=True, kw_only=True):
         return expected(self.declaration(cell), wish, self.row(cell, wish, version))
 
     def wishes(self, cell: Cell) -> dict[str, Intent]:
-        """Policy → the wish that leads to it, the first one where several do."""
+        """Returns policy → the first intent that leads to it."""
         found: dict[str, Intent] = {}
         for wish in WISHES.values():
             policy = policy_of(self.expected(cell, wish))
@@ -81,7 +82,7 @@ class GeneratorSet(msgspec.Struct, frozen=True, kw_only=True):
         return next(case for case in (*own, *self.cases) if case.id == name)
 
     def ruled_out(self, cell: Cell, case: str, version: str) -> str:
-        """Why a row of its decision matrix says nothing of this Codex."""
+        """Returns why a row of the decision matrix never applies to this Codex; "" if it does."""
         return decision_table.ruled_out(self.declaration(cell), case, version)
 
 
@@ -103,18 +104,18 @@ def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> Generat
 
 
 def axis(texts: Sequence[str], known: GeneratorSet) -> tuple[str, ...]:
-    """The values of the axis: "" for the cell without a generator."""
+    """Returns the values of the generator axis. "" is the cell without a generator."""
     without = ("",) if any(text.strip() == NONE for text in texts) else ()
     return (*without, *known.asked)
 
 
 def release_of(cell: Cell) -> str:
-    """As far as a plan knows it."""
+    """Returns the release of a cell's Codex, as far as a plan knows it."""
     return cell.subject.as_version or cell.subject.release
 
 
 def policy_of(expect: ExpectedPolicy) -> str:
-    """The policy of ours that stands for what must be in force; "" where none does, or nothing must be."""
+    """Returns our policy that equals the expected one; "" if none does, or if no policy is expected."""
     if expect.refuses or "sandbox" in expect.kept:
         return ""
     return next((policy.id for policy in POLICIES.values() if _stands_for(policy, expect)), "")
@@ -129,7 +130,7 @@ def _stands_for(policy: Policy, expect: ExpectedPolicy) -> bool:
 
 
 def tools(plan: Plan, writers: GeneratorSet) -> tuple[Generator, ...]:
-    """Those of a plan that a registry has: they must be brought before they can be asked anything."""
+    """Returns the generators of a plan that a registry provides. They must be installed before they can run."""
     others = {promise.id for promise in plan.promises if promise.over in ("writers", "shapes")}
     named = [cell.subject.generator for cell in plan.cells]
     named += [key.case for key in plan.keys if key.promise in others]
@@ -139,7 +140,8 @@ def tools(plan: Plan, writers: GeneratorSet) -> tuple[Generator, ...]:
 
 
 def add_cases(plan: Plan, writers: GeneratorSet, promises: Iterable[Promise]) -> Plan:
-    """With what a reader of its journal must know of generators and of the corpus. `promises`: all about generators."""
+    """Adds to the plan what a reader of its journal must know about generators and the corpus. `promises`: all promises
+    about generators."""
     asked = tuple(_row(writers.generators[name]) for name in writers.asked)
     cases = tuple(CaseRow(id=case.id, group=case.group, why=case.why) for case in writers.cases)
     every = tuple(promise.id for promise in promises)
@@ -163,19 +165,20 @@ def led_to(
     writers: GeneratorSet, cell: Cell, *, doors: Sequence[DoorTraits], policies: Sequence[str], for_files: DoorTraits
 ) -> tuple[Side, ...]:
     """Returns where Codex is measured with a generator's files. `doors` and `policies` are the matrix file's.
-    `for_files`: the door that is used where no door of the matrix file reads configuration files."""
+    `for_files`: the door for the case that no door of the matrix file reads configuration files."""
     through = doors if any(door.reads_config_files for door in doors) else (for_files,)
     wishes = writers.wishes(cell)
     return tuple((door.name, policy) for door in through for policy in policies if policy in wishes)
 
 
 def cases_of(writers: GeneratorSet, promise: Promise, cell: Cell) -> Sequence[str]:
-    """Returns what a promise about generators is asked for in a cell."""
+    """Returns the cases of a promise about generators in a cell."""
     return tuple(_found(writers, promise, cell)) or ("",)
 
 
 def ruled_out(writers: GeneratorSet, key: Key, promise: Promise, cell: Cell) -> str:
-    """What the declaration alone says; the rest is found out when the generator has run."""
+    """Returns why a key does not apply, as far as the declaration shows. Other reasons appear when the generator
+    runs."""
     if is_standing(promise.id):
         return ""
     declaration = writers.declaration(cell)

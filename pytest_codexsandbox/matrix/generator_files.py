@@ -1,4 +1,4 @@
-"""What authors say of their generators: matrix/generators/*.toml, and a user's own folder `generators/`. Pure.
+"""Generator files: authors' declarations in matrix/generators/*.toml and in a user's own folder `generators/`.
 
 The file's name is the generator's. See docs/reference/generators.md for every key.
 """
@@ -25,7 +25,7 @@ _ROOTS: Final = tuple(f"@{name}@" for name in FOLDERS)
 
 
 def files(beside: Path | None = None) -> dict[str, Path]:
-    """Name → file: what is shipped, then the folder beside a user's matrix file. A name means one thing."""
+    """Returns name → file: shipped declarations, then those beside a user's matrix file. A name may exist only once."""
     found: dict[str, Path] = {}
     for folder in (data_folder("matrix") / FOLDER, *(() if beside is None else (beside / FOLDER,))):
         for path in sorted(folder.glob("*.toml")):
@@ -43,7 +43,7 @@ def declared(name: str, beside: Path | None = None) -> Declaration:
 
 
 def real(beside: Path | None = None) -> tuple[str, ...]:
-    """The names of the tools that people use, as they were published: what `real` stands for."""
+    """Returns the names of published third-party tools, for which `real` stands."""
     return tuple(name for name, path in files(beside).items() if load(path).real)
 
 
@@ -120,7 +120,7 @@ def _check_kept(expect: ExpectedPolicy, place: str) -> None:
 
 
 def _check_decides(file: TomlFile, index: int, found: Declaration) -> None:
-    """A row that nothing leads to would be asked for and never tell."""
+    """Raises InputError for a row that can never decide: its case would measure nothing."""
     earlier = decision_table.shadowed(found, index)
     if earlier:
         raise InputError(

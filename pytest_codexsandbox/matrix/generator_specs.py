@@ -1,7 +1,7 @@
-"""`[NAME=]SPEC`, as it stands behind --codex-generator and in a declaration's `run`. Pure: nothing is started.
+"""Generator specs: parses `[NAME=]SPEC` of --codex-generator and of a declaration's `run`. Starts nothing.
 
-Words are split as a shell would split them and never given to one. A placeholder is a whole `@WORD@` of capitals;
-one that is misspelt is an error, for it would reach the program as it stands.
+Words are split as a shell would split them, but no shell runs. A placeholder is a whole `@WORD@` of capitals. A
+misspelt one is an error, because the program would receive it unchanged.
 """
 
 import re
@@ -32,8 +32,10 @@ _KNOWN: Final = frozenset((*PLACEHOLDERS, *FOLDERS))
 def asked(
     texts: Sequence[str], *, beside: Path | None = None, base: Path | None = None, where: str = OPTION
 ) -> tuple[Generator, ...]:
-    """All that were named, in their order; `real` stands for every tool of the registries. `beside`: the folder of a
-    user's matrix file. `base`: where relative paths start."""
+    """Returns all named generators in order. `real` stands for every published third-party tool.
+
+    `beside`: the folder of a user's matrix file. `base`: where relative paths start.
+    """
     base = base or Path.cwd()
     found: dict[str, Generator] = {}
     for text in texts:
@@ -62,7 +64,8 @@ def _all(
 
 
 def _declared(text: str, beside: Path | None, base: Path) -> Generator | None:
-    """A bare name of the catalogue or of the folder `generators` beside `base`, or the path of a declaration."""
+    """Returns a declared generator: by a name of the catalogue or of the folder `generators` beside `base`, or by the
+    path of a declaration."""
     if text in generator_files.files(beside):
         return of_declaration(text, beside)
     own = base / generator_files.FOLDER / f"{text}.toml"
@@ -105,7 +108,7 @@ def parse(
     base: Path | None = None,
     where: str = OPTION,
 ) -> Spec:
-    """`before`: generators that a chain may name beside those of the catalogue."""
+    """Parses a SPEC. `before`: generators that a chain may name besides those of the catalogue."""
     scheme, rest = _split_scheme(text.strip(), base or Path.cwd(), where)
     if scheme == "chain":
         return Spec(scheme=scheme, text=rest, parts=_parts(rest, before or {}, beside, where))
@@ -189,13 +192,13 @@ def _part(name: str, before: Mapping[str, Generator], beside: Path | None, where
     is_chain = (
         named.spec.scheme == "chain" if named else generator_files.declared(name, beside).run.startswith("chain:")
     )
-    if is_chain:  # asked before it is taken apart: it may name itself
+    if is_chain:  # checked before it is split: a chain may name itself
         raise InputError(f"chain: {name} is a chain itself", where=where, next_step="name its generators instead")
     return named or of_declaration(name, beside)
 
 
 def default_name(spec: Spec) -> str:
-    """The program's; of Python the function's module and name, of a chain those of its parts."""
+    """Returns the program's name; for Python the function's module and name, for a chain the names of its parts."""
     if spec.scheme == "chain":
         return as_value("+".join(part.name for part in spec.parts))
     if spec.scheme in ("py", "ep"):

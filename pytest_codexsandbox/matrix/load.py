@@ -30,10 +30,10 @@ class Exclude(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Containers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Names of axis values."""
+    """The [containers] table: names of axis values."""
 
     distros: tuple[str, ...] = ()
-    images: tuple[str, ...] | dict[str, str] = ()  # a user's own: they are distros as well
+    images: tuple[str, ...] | dict[str, str] = ()  # a user's own images, used as distros
     bwraps: tuple[str, ...] = ("distro",)
     profiles: tuple[str, ...] = ("docker-default",)
     users: tuple[str, ...] = ("root",)
@@ -51,13 +51,13 @@ class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     releases: tuple[str, ...]
     doors: tuple[str, ...] = msgspec.field(default_factory=_default_doors)
     policies: tuple[str, ...] = tuple(POLICIES)
-    generators: tuple[str, ...] = ()  # as --codex-generator takes them; `none`: what Codex does without one
+    generators: tuple[str, ...] = ()  # as for --codex-generator; `none`: Codex without a generator
     skip: tuple[str, ...] = ()
     exclude: tuple[Exclude, ...] = ()
 
 
 class MatrixFile(msgspec.Struct, frozen=True, kw_only=True):
-    preset: str  # its name, or the path as it was given
+    preset: str  # the preset's name, or the path as the user typed it
     description: str
     environments: tuple[str, ...]
     doors: tuple[str, ...]
@@ -77,17 +77,17 @@ class MatrixFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def presets() -> tuple[str, ...]:
-    """What is there to measure with."""
+    """Returns the names of the shipped presets."""
     return tuple(sorted(path.stem for path in _folder().glob("*.toml") if not path.name.endswith(lockfile.SUFFIX)))
 
 
 def offered() -> tuple[str, ...]:
-    """The names that `--codex-matrix=` takes."""
+    """Returns the names that `--codex-matrix=` takes."""
     return (*presets(), *incidents())
 
 
 def incidents() -> tuple[str, ...]:
-    """What was once reported, red as it was and green as it was mended."""
+    """Returns the names of reported incidents. Each has a red state as reported and a green one as fixed."""
     return tuple(sorted(path.stem for path in _incidents_folder().glob("*.toml")))
 
 
@@ -120,7 +120,7 @@ def _folder() -> Path:
 
 
 def _incidents_folder() -> Path:
-    """What an incident alone needs (its generators) lies beside it, as beside a user's own matrix file."""
+    """Returns the folder of incidents. Their generators are beside them, as with a user's own matrix file."""
     return data_folder("incidents/matrix")
 
 
@@ -142,7 +142,8 @@ def _find(name_or_path: str) -> Path:
 
 
 def _catalogue(file: TomlFile, asked: Containers | None) -> Catalogue:
-    """A user's own values lie beside their matrix file; the folders beside ours are the shipped ones."""
+    """Returns where values are found. A user's own values are beside their matrix file; beside ours are the shipped
+    ones."""
     written = asked.images if asked is not None else ()
     split = written.items() if isinstance(written, dict) else [_halves(file, text) for text in written]
     place = file.place("images")
@@ -195,13 +196,13 @@ def _containers(file: TomlFile, asked: Containers, catalogue: Catalogue) -> None
     ):
         _axis(file, key, getattr(asked, key), catalogue.values(folder))
         for name in getattr(asked, key):
-            read(name)  # what is wrong in its file is said now
+            read(name)  # reports an error in the value's file now
     if asked.pairs not in (0, *WORDS):
         raise InputError(f"pairs is {asked.pairs}", where=file.place("pairs"), why=_PAIRS)
 
 
 def _axis(file: TomlFile, key: str, asked: tuple[str, ...], exist: tuple[str, ...] | None) -> None:
-    """At least one value, each one known, none twice."""
+    """Checks for at least one value, each one known, none twice."""
     if not asked:
         raise InputError(f"{key} is empty: nothing would be measured", where=file.place(key))
     for position, value in enumerate(asked):

@@ -1,7 +1,7 @@
 """Lock files: the cells that were picked from a matrix file, so that the next run measures the same ones.
 
-`mine.lock.toml` lies beside `mine.toml`. Rows stay while their values do; a new value only adds rows, and a value that
-went away takes its rows along. `codexsandbox plan ./mine.toml --update-lock` writes it.
+`mine.lock.toml` is beside `mine.toml`. Rows stay while their values exist. A new value only adds rows, and a removed
+value removes its rows. `codexsandbox plan ./mine.toml --update-lock` writes the file.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ Row = tuple[str, ...]
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    pairs: int  # of how many values at once the cells hold every combination
+    pairs: int  # 2: the cells hold every pair of values; 3: every triple
     cells: tuple[Row, ...]
 
 
@@ -28,7 +28,7 @@ def path_of(matrix_file: Path) -> Path:
 
 
 def read(path: Path) -> Lock | None:
-    """Nothing where nothing is locked."""
+    """Returns the lock; None if there is no lock file."""
     if not path.is_file():
         return None
     file = toml_files.read(path)
@@ -47,7 +47,7 @@ def read(path: Path) -> Lock | None:
 
 
 def write(path: Path, pairs: int, rows: Iterable[Row]) -> None:
-    """Sorted, one row on a line: a change of the axes is a few lines of a diff."""
+    """Writes sorted rows, one on a line, so that a change of the axes is a short diff."""
     lines = [f"  [{', '.join(_quoted(value) for value in row)}]," for row in sorted(set(rows))]
     text = "\n".join([_HEAD, f"pairs = {pairs}", f"cells = [ # {_NAMES}", *lines, "]", ""])
     with os_errors_as(InputError, "the lock file cannot be written", where=path):
@@ -55,7 +55,7 @@ def write(path: Path, pairs: int, rows: Iterable[Row]) -> None:
 
 
 def _quoted(value: str) -> str:
-    """Axis values have no character that TOML would want escaped."""
+    """Quotes a value. Axis values contain no character that TOML would escape."""
     return f'"{value}"'
 
 

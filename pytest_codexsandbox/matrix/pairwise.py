@@ -1,7 +1,7 @@
-"""Few cells that hold every pair (or triple) of axis values: a covering array, extended and never reshuffled. Pure.
+"""Pairwise: few cells that hold every pair (or triple) of axis values: a covering array, only ever extended. Pure.
 
-The array comes from covertable, which is deterministic. What it covers is counted here, and what it missed is added:
-a run never claims a pair on another program's word.
+covertable makes the array deterministically. The coverage is counted here, and missing parts are added, so that no pair
+is claimed on another program's word.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ STRENGTHS: Final = (2, 3)
 
 
 def cover(space: CombinationSpace, strength: int, *, kept: Iterable[Row] = ()) -> tuple[tuple[Row, ...], Coverage]:
-    """The rows of `kept` that can be here, and as few more as hold what these do not; in the order of the values."""
+    """Returns the valid rows of `kept`, and as few more as cover the rest, in the order of the values."""
     coverage, can = space.coverage(strength)
     rows = valid(space, kept)
     fixed = len(rows)
@@ -30,7 +30,7 @@ def cover(space: CombinationSpace, strength: int, *, kept: Iterable[Row] = ()) -
 
 
 def valid(space: CombinationSpace, rows: Iterable[Row]) -> list[Row]:
-    """Those whose values are all asked for and that break no rule, each once."""
+    """Returns the rows whose values are all requested and that break no rule, each once."""
     known = {axis: frozenset(values) for axis, values in space.values.items()}
     there = [
         row
@@ -46,8 +46,8 @@ def _missing(can: Sequence[Part], rows: Iterable[Row], strength: int) -> list[Pa
 
 
 def _balanced(space: CombinationSpace, strength: int, rows: Sequence[Row], *, fixed: int) -> list[Row]:
-    """Where a value in a new row is needed for nothing, the one that is rarest elsewhere takes its place: else the
-    first of each axis would be in half of all cells."""
+    """Replaces values that no pair of a new row needs by the rarest one of their axis. Otherwise half of all cells
+    would have the first value of each axis."""
     made = list(rows)
     held = Counter(part for row in made for part in _parts(row, strength))
     used = Counter((axis, value) for row in made for axis, value in zip(AXES, row, strict=True))

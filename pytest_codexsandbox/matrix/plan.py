@@ -1,4 +1,4 @@
-"""Cells and promises → the plan: every key that will get a state, before the first effect. Pure."""
+"""Plan: derives every key that will get a state from cells and promises, before anything runs. Pure."""
 
 import hashlib
 import sys
@@ -26,18 +26,17 @@ OWN_CALL: Final = "only what rides in the battery is asked at such a door, and n
 
 
 class SuiteSides(msgspec.Struct, frozen=True, kw_only=True):
-    """Through which doors and under which policies a suite measures a cell, and what each of its promises is asked for
-    there."""
+    """The doors and policies by which a suite measures a cell, and the cases of each of its promises there."""
 
-    policies: tuple[str, ...] = ()  # those that the suite alone has
+    policies: tuple[str, ...] = ()  # policies that only this suite has
     of: Callable[[Cell], Sequence[Side]]
     cases: Callable[[Promise, Cell], Sequence[str]] = lambda promise, cell: promise.cases
-    asked: Callable[[Promise, Cell, str], str] = lambda promise, cell, door: ""  # why not, "" it is
-    ruled_out: Callable[[Key, Promise, Cell], str] = lambda key, promise, cell: ""  # n/a, and why
+    asked: Callable[[Promise, Cell, str], str] = lambda promise, cell, door: ""  # why not, "" if it is checked
+    ruled_out: Callable[[Key, Promise, Cell], str] = lambda key, promise, cell: ""  # why it is n/a, or ""
 
 
 def product(doors: Sequence[DoorTraits], policies: Sequence[str]) -> SuiteSides:
-    """Every policy through every door."""
+    """Returns every policy through every door."""
     sides = tuple((door.name, policy) for door in doors for policy in policies)
     known = {door.name: door for door in doors}
     return SuiteSides(of=lambda cell: sides, asked=lambda promise, cell, door: not_at(promise, known[door]))
@@ -56,8 +55,8 @@ def make(
     coverage: Coverage | None = None,
     platform: str = sys.platform,
 ) -> Plan:
-    """`policies` are the matrix file's, `not_planned` and `coverage` what expanding it said; `sides`: suite → where it
-    measures, without it the sandbox suite alone."""
+    """Makes the plan. `policies` are the matrix file's; `not_planned` and `coverage` come from expanding it. `sides`:
+    suite → where it measures; None means the sandbox suite alone."""
     ordered = tuple(policy for policy in POLICIES if policy in policies)
     measured = sides or {SANDBOX: product(doors, ordered)}
     _refuse_twins(cells, promises, measured)
@@ -101,18 +100,18 @@ def _names(
 
 
 def rides(promise: Promise, door: DoorTraits) -> bool:
-    """Checks whether a promise is asked at a door: a call of its own (stdin, words, folder, end, copies) is not made at
-    each."""
+    """Checks whether a promise is checked at a door. A promise that needs a call of its own (stdin, words, folder, end,
+    copies) is not checked at each door."""
     return promise.call is None or door.asks_own_calls
 
 
 def not_at(promise: Promise, door: DoorTraits) -> str:
-    """Returns why a promise is not asked at a door; "" if it is."""
+    """Returns why a promise is not checked at a door; "" if it is."""
     return "" if rides(promise, door) else OWN_CALL
 
 
 def _not_by(doors: Sequence[DoorTraits], keys: Iterable[Key], promises: Sequence[Promise]) -> Iterator[NotPlanned]:
-    """What other doors are not asked, of what some door is."""
+    """Yields the promises that are planned for some door and not checked at another one."""
     planned = {key.promise for key in keys}
     for door in doors:
         for promise in promises:
@@ -121,13 +120,13 @@ def _not_by(doors: Sequence[DoorTraits], keys: Iterable[Key], promises: Sequence
 
 
 def digest(plan: Plan) -> str:
-    """Two runs with one digest asked the same questions: keys, acts and calls."""
+    """Returns a digest of keys, acts and calls. Two runs with the same digest made the same checks."""
     asked = [(promise.id, promise.acts, promise.call) for promise in plan.promises]
     return hashlib.sha256(msgspec.json.encode([plan.keys, asked], order="deterministic")).hexdigest()
 
 
 def as_line(plan: Plan) -> PlanLine:
-    """As the journal keeps it."""
+    """Returns the plan as a line of the journal."""
     return PlanLine(
         digest=digest(plan),
         cells=tuple(
@@ -168,7 +167,7 @@ def as_line(plan: Plan) -> PlanLine:
 
 
 class _Steps:
-    """The keys of each (cell, door, policy), in the promises' order; the reasons of those that are not wanted."""
+    """The keys of each (cell, door, policy), in the promises' order, and the reasons of keys that are not wanted."""
 
     def __init__(self, sieve: Selector, promises: Sequence[Promise], sides: Mapping[str, SuiteSides]) -> None:
         self._sieve, self._sides = sieve, sides
@@ -240,7 +239,8 @@ def _not_applicable(
 def _left_out(
     names: Names, keys: tuple[Key, ...], steps: _Steps, promises: Sequence[Promise], doors: Sequence[DoorTraits]
 ) -> tuple[NotPlanned, ...]:
-    """Cells, policies and promises without any key, each with the reason; of a partly taken one nothing is said."""
+    """Returns cells, doors, policies and promises without any key, each with its reason. Partly planned ones are not
+    listed."""
     by_name: dict[str, str] = {}
     for names_of_step, why in steps.reasons.items():
         for name in names_of_step:

@@ -1,8 +1,8 @@
-"""Ways by which a generator can learn the requested roots and network: placeholders, variables, the request file.
+"""Request channels: how a generator learns the requested roots and network: placeholders, variables, the request file.
 
 A command without such a placeholder, whose program never mentions the harness's variables, receives no request. It is
-asked only what it can know. Its files are searched for the variables' names. A program that cannot be searched counts
-as one that receives the request.
+checked only for what it can know. Its files are searched for the variables' names. A program that cannot be searched
+counts as one that receives the request.
 """
 
 import importlib.machinery
@@ -25,8 +25,8 @@ _PLACEHOLDERS: Final = ("@ROOTS_JSON@", "@ROOT0@", "@NETWORK@", "@REQUEST@")
 _VARIABLES: Final = b"CXG_"
 _FILES: Final = 3000
 _LARGEST: Final = 256 << 20  # bytes of one file
-_BESIDE: Final = (".js", ".mjs", ".cjs", ".ts", ".rb", ".pl")  # scripts that load what lies beside them
-_SYSTEM: Final = ("/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/")  # programs of the distribution know nothing of us
+_BESIDE: Final = (".js", ".mjs", ".cjs", ".ts", ".rb", ".pl")  # scripts that load files beside them
+_SYSTEM: Final = ("/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/")  # the distribution's programs never mention the harness
 _SEPARATORS: Final = re.compile(r"[\s;|&()'\"<>`=]+")
 _IMPORTED: Final = re.compile(rb"^\s*(?:from|import)\s+([A-Za-z_]\w*)", re.MULTILINE)
 
@@ -35,7 +35,7 @@ def is_told(generator: Generator) -> bool:
     spec, declaration = generator.spec, generator.declaration
     if spec.parts:
         return any(is_told(part) for part in spec.parts)
-    if not spec.words or declaration.install:  # a function gets the request; what is not brought yet cannot be searched
+    if not spec.words or declaration.install:  # a function gets the request; a missing tool cannot be searched
         return True
     texts = (*spec.words, *declaration.env.values(), *declaration.setup.values(), *declaration.setup)
     if any(sign in text for text in texts for sign in (*_PLACEHOLDERS, _VARIABLES.decode())):
@@ -67,18 +67,18 @@ def _program(word: str, base: Path) -> Path | None:
 
 
 def _named(text: str, base: Path) -> Iterator[Path]:
-    """The files and programs that an argument, or the text of a shell script, names."""
+    """Yields the files and programs that an argument, or the text of a shell script, names."""
     for word in dict.fromkeys((text, *_SEPARATORS.split(text))):
         try:
             found = base / word if word and (base / word).is_file() else _program(word, base)
-        except (OSError, ValueError):  # no name of a file
+        except (OSError, ValueError):  # not a valid file name
             continue
         if found is not None and not str(found).startswith(_SYSTEM):
             yield found
 
 
 def _searched(places: list[Path], base: Path) -> Iterator[Path]:
-    """Each file once, with what it is likely to load."""
+    """Yields each file once, with the files that it is likely to load."""
     waiting, seen = [place.resolve() for place in places], set[Path]()
     while waiting:
         place = waiting.pop(0)
@@ -93,7 +93,8 @@ def _searched(places: list[Path], base: Path) -> Iterator[Path]:
 
 
 def _loaded(program: Path, base: Path) -> Iterator[Path]:
-    """Its package of node_modules, the scripts beside it, or the modules and programs that it names."""
+    """Yields the program's package in node_modules, the scripts beside it, or the modules and programs that it
+    names."""
     parts = program.parts
     if "node_modules" in parts:
         end = len(parts) - 1 - parts[::-1].index("node_modules")
@@ -112,8 +113,8 @@ def _loaded(program: Path, base: Path) -> Iterator[Path]:
 
 
 def _modules(program: Path, text: bytes) -> Iterator[Path]:
-    """The packages that a Python program names, where they are its own or installed beside it. ValueError for one that
-    lies elsewhere, such as an editable installation: it cannot be searched."""
+    """Yields the packages that a Python program imports, if they are its own or installed beside it. Raises ValueError
+    for one that is elsewhere, such as an editable installation: it cannot be searched."""
     beside = [str(program.parent), *map(str, (program.parent.parent / "lib").glob("python*/site-packages"))]
     for name in sorted({found.decode() for found in _IMPORTED.findall(text)}):
         spec = importlib.machinery.PathFinder.find_spec(name, beside)

@@ -1,6 +1,6 @@
-"""What a promise requires, as far as data can say before anything starts; the rest the environment's own facts say.
+"""Requirements of a promise: checked by data before anything starts, else by the started environment's facts.
 
-`capability:…` is the binary's to answer.
+Only the Codex binary can answer `capability:…`.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.promise import Promise
 
-SETTINGS: Final = "kernel-settings:writable"  # by this user, without any sandbox
+SETTINGS: Final = "kernel-settings:writable"  # writable by this user, without any sandbox
 WORDS: Final = ("user:ordinary", "user:root", "resolver:ours", "network:own", "platform:linux", SETTINGS)
 AT_RUN_TIME: Final = "capability:"
 NEEDS_LINUX: Final = (
@@ -30,7 +30,7 @@ def check(promise: Promise) -> None:
 
 
 def why_not_applicable(promise: Promise, environment: EnvironmentSpec, *, platform: str) -> str:
-    """The reason, or nothing. Environments on this machine need Linux whatever a promise says."""
+    """Returns why a promise does not apply; "" if it does. Local environments need Linux for every promise."""
     if environment.backend == "local" and platform != "linux":
         return NEEDS_LINUX
     for word in promise.requires:
@@ -40,7 +40,7 @@ def why_not_applicable(promise: Promise, environment: EnvironmentSpec, *, platfo
 
 
 def why_not_there(promise: Promise, facts: Mapping[str, Any]) -> str:
-    """The reason that the facts of the started environment give, or nothing."""
+    """Returns why the facts of the started environment rule a promise out; "" if they do not."""
     found = facts.get("kernel_settings", "")
     if SETTINGS not in promise.requires or found == "writable":
         return ""
@@ -64,7 +64,8 @@ def _unmet(word: str, environment: EnvironmentSpec, platform: str) -> str:
 
 
 def _settings(environment: EnvironmentSpec) -> str:
-    """Only the machine's own root may change them; engines mount them read-only beside hiding parts of /proc."""
+    """Returns why the kernel settings are not writable. Only the machine's own root may change them. Engines that mask
+    parts of /proc also mount the settings read-only."""
     profile = environment.container.profile if environment.container else None
     if environment.user not in ("", "root"):
         return f"needs root, whom the kernel lets change its settings; this is {environment.user}"

@@ -1,5 +1,5 @@
-"""Scenario index: what folders of scenario files promise, without pytest. Each file is imported once, under a name of
-its own."""
+"""Scenario index: the promises in folders of scenario files, without pytest. Imports each file once, under a unique
+name."""
 
 import hashlib
 import importlib.util
@@ -44,13 +44,13 @@ def _files(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def of_module(module: ModuleType) -> tuple[Declared, ...]:
-    """The promises that a module itself declares; what it imported from another is that one's."""
+    """Returns the promises that a module itself declares; imported ones belong to the other module."""
     found = ((declared(value), value) for value in vars(module).values() if callable(value))
     return tuple((promise, value) for promise, value in found if promise and value.__module__ == module.__name__)
 
 
 def load(file: Path) -> ModuleType:
-    """Import a scenario file; the same file gives the same module again, until its text changes."""
+    """Imports a scenario file. The same file gives the same module again, until its text changes."""
     name = _module_name(file)
     if name in sys.modules:
         return sys.modules[name]
@@ -79,7 +79,7 @@ def _module_name(file: Path) -> str:
 
 
 def _fault(file: Path, error: BaseException) -> InputError:
-    """Where in the file, in the words of the error itself."""
+    """Returns an error with the line of the file and the message of the original error."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         where = f"{file}:{error.lineno}:{error.offset or 1}"
         return InputError("a scenario file has a syntax error", where=where, why=str(error.msg))

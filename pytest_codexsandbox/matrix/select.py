@@ -1,7 +1,7 @@
-"""`--codex-only` and `--codex-skip`: globs over promises, policies, cells and doors. Pure.
+"""Selection (`--codex-only`, `--codex-skip`): globs over promises, policies, cells and doors. Pure.
 
 Globs of one kind are a union. `--codex-only` with globs of different kinds narrows, in one option or in several. A glob
-that fits names of several kinds is of all of them. Skipping comes after choosing.
+that fits names of several kinds belongs to all of them. Skipping comes after choosing.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from pytest_codexsandbox.matrix.suggestions import did_you_mean
 STANDING: Final = ("start", "trust")  # topics that are in every plan
 _FILE: Final = "the matrix file's skip"
 _SKIPPED: Final = "skipped by the matrix file"
-USER: Final = "user."  # promises of a user's own tests, known when those are collected
+USER: Final = "user."  # promises of a user's own tests, known once pytest has collected them
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Names(msgspec.Struct, frozen=True, kw_only=True):
-    """What a glob may name."""
+    """All names that a glob may match."""
 
     cells: tuple[str, ...]
     promises: tuple[str, ...]
@@ -60,7 +60,7 @@ def is_standing(promise: str) -> bool:
 
 
 def check(selection: Selection, names: Names) -> None:
-    """A glob that matches nothing, and one that would skip what cannot be skipped, are errors."""
+    """Raises InputError for a glob that matches nothing, and for one that would skip only baseline checks."""
     written = (
         ("--codex-only", selection.only_globs),
         ("--codex-skip", selection.skip_globs),
@@ -90,13 +90,13 @@ def _refuse_standing(option: str, glob: str, names: Names) -> None:
 
 
 def shipped_part(selection: Selection) -> Selection:
-    """Without the globs over a user's own tests, which `check_user` looks at when the tests are known."""
+    """Drops the globs over a user's own tests. `check_user` checks them when the tests are known."""
     only, skip = (tuple(glob for glob in globs if not glob.startswith(USER)) for globs in _both(selection))
     return Selection(only=only, skip=skip, without=selection.without)
 
 
 def check_user(selection: Selection, promises: Iterable[str]) -> None:
-    """A glob over a user's own tests that matches none of them is an error as well."""
+    """Raises InputError for a glob over a user's own tests that matches none of them."""
     known_ids = tuple(promises)
     for option, globs in zip(("--codex-only", "--codex-skip"), _both(selection), strict=True):
         for glob in globs:
@@ -109,7 +109,7 @@ def _both(selection: Selection) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 class Selector:
-    """Says why a key is not wanted. Each name is matched once, for plans have many thousand keys."""
+    """Says why a key is not wanted. Each name is matched once, because plans have many thousand keys."""
 
     def __init__(self, selection: Selection, names: Names) -> None:
         self._only = [
@@ -119,7 +119,8 @@ class Selector:
         self._without = {name for name in names.all if _any(selection.without, name)}
 
     def why_not(self, *, cell: str, door: str, policy: str, promise: str) -> str:
-        """ "" = wanted. A glob that meets a standing promise does not skip it; the key's cell, door or policy can."""
+        """Returns why a key is not wanted; "" if it is. A glob for a baseline check does not skip it, but its cell,
+        door or policy can be skipped."""
         own = () if is_standing(promise) else (promise,)
         for name in (cell, door, policy, *own):
             if name in self._skip:
@@ -133,7 +134,7 @@ class Selector:
 
 
 def _by_kind(globs: Iterable[str], names: Names) -> list[tuple[str, ...]]:
-    """Groups of globs that are a union: those that have a kind of names in common."""
+    """Groups globs that form a union: those with a kind of names in common."""
     groups: list[tuple[frozenset[str], tuple[str, ...]]] = []
     for glob in globs:
         kinds = names.kinds(glob)

@@ -1,7 +1,7 @@
 """Stand-ins: cells that run in place of locked cells whose values this machine lacks. Pure.
 
-A stand-in depends on its locked cell alone. A value that the matrix file gains moves none of them, and a lock file that
-grows moves one only where the new value could replace the one that is missing.
+A stand-in depends on its locked cell alone. A new value in the matrix file changes none of them. A longer lock file
+changes one only if the new value could replace the missing one.
 """
 
 import zlib
@@ -12,11 +12,11 @@ from typing import Final
 from pytest_codexsandbox.matrix.combinations import UNAVAILABLE, CombinationSpace, Row
 from pytest_codexsandbox.model.coverage import AXES
 
-_MOST: Final = 3  # values of one row that are replaced; pairs.cover fills what that leaves open
+_MOST: Final = 3  # most values of one row that are replaced; pairwise.cover fills the gaps
 
 
 def stand_ins(space: CombinationSpace, locked: Sequence[Row]) -> list[Row]:
-    """Returns rows for each locked row that cannot run here: together they hold every pair of it that can."""
+    """Returns rows for each locked row that cannot run here. Together they hold every pair of it that can run."""
     rows = [row for row in locked if _is_asked_for(space, row)]
     known = {
         axis: tuple(value for value in space.values[axis] if any(row[place] == value for row in rows))
@@ -31,7 +31,7 @@ def _is_asked_for(space: CombinationSpace, row: Row) -> bool:
 
 
 def _stand_ins_of(space: CombinationSpace, row: Row, known: Mapping[str, tuple[str, ...]]) -> list[Row]:
-    """Returns one row for each set of values whose replacement helps, where no part of the set helps by itself."""
+    """Returns one row for each smallest set of values whose replacement makes the row valid."""
     made: dict[tuple[int, ...], Row] = {}
     places = _blamed(space, row, known)
     for size in range(1, _MOST + 1):
@@ -43,7 +43,7 @@ def _stand_ins_of(space: CombinationSpace, row: Row, known: Mapping[str, tuple[s
 
 
 def _best(space: CombinationSpace, row: Row, places: Sequence[int], known: Mapping[str, tuple[str, ...]]) -> Row | None:
-    """Chooses among the valid rows by a hash, so that the values spread whichever others there are."""
+    """Chooses among the valid rows by a hash, so that the values spread independently of other rows."""
     valid = [other for other in _replaced(row, places, known) if not space.why_not(other)[1]]
     return max(valid, key=lambda other: (zlib.crc32("\0".join((*row, *other)).encode()), other), default=None)
 

@@ -1,4 +1,4 @@
-"""TOML that people write: every complaint names file, line, column and key."""
+"""TOML files that people write: every error names file, line, column and key."""
 
 import re
 import tomllib
@@ -25,7 +25,7 @@ class TomlFile(msgspec.Struct, frozen=True, kw_only=True):
     data: dict[str, Any]
 
     def place(self, key: str = "", *, table: str = "", index: int = 0) -> str:
-        """`file:line:column (key)` of `key`, looked for below the index-th `[[table]]` where one is named."""
+        """Returns `file:line:column (key)` of a key, searched below the index-th `[[table]]` if a table is named."""
         start = self._header(table, index) if table else 0
         for number, line in enumerate(self.text.splitlines()[start:], start=start + 1):
             found = re.match(rf"^(\s*)[\"']?{re.escape(key)}[\"']?\s*=", line) if key else None
@@ -65,7 +65,7 @@ def _broken(path: Path, text: str, message: str) -> InputError:
 
 
 def _key_at(lines: list[str], line: int) -> str:
-    """The key of that line, else the nearest one above: a list that was never closed is reported further down."""
+    """Returns the key of a line, or of the nearest line above: an unclosed list is reported further down."""
     for text in reversed(lines[:line]):
         if found := _KEY.match(text):
             return found["key"]
@@ -73,7 +73,7 @@ def _key_at(lines: list[str], line: int) -> str:
 
 
 def convert(file: TomlFile, kind: type[T]) -> T:
-    """Strict: no unknown key, no wrong type, nothing coerced."""
+    """Converts the data strictly: no unknown key, no wrong type, no coercion."""
     try:
         return msgspec.convert(file.data, kind)
     except msgspec.ValidationError as error:
@@ -98,7 +98,7 @@ def _misfit(file: TomlFile, kind: type[Any], message: str) -> InputError:
 
 
 def _keys(kind: type[Any], steps: Sequence[str]) -> tuple[str, ...]:
-    """The keys of the table at a place of the file; a step is a key, or "" for an item of a list."""
+    """Returns the keys of the table at a place of the file. A step is a key, or "" for an item of a list."""
     at = [msgspec.inspect.type_info(kind)]
     for step in steps:
         at = [below for one in at for flat in _flat(one) for below in _below(flat, step)]

@@ -1,4 +1,4 @@
-"""`where = { codex = ">=0.115,<0.155", distro = "debian-*" }`: which cells a line of data speaks of. Pure."""
+"""Where clauses: which cells `where = { codex = ">=0.115,<0.155", distro = "debian-*" }` matches. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def is_range(text: str) -> bool:
 
 
 def range_fault(texts: tuple[str, ...]) -> str:
-    """What is wrong with the values of `codex`, or nothing."""
+    """Returns what is wrong with the values of `codex`; "" if nothing is."""
     if not any(is_range(text) for text in texts):
         return ""
     if len(texts) > 1:
@@ -48,12 +48,12 @@ def range_fault(texts: tuple[str, ...]) -> str:
 
 
 def needs_place(where: Where) -> bool:
-    """Whether only a version can say if it fits."""
+    """Checks whether only a version can decide if the clause matches."""
     return any(is_range(text) for text in values(where, "codex"))
 
 
 def fits(where: Where, axes: Mapping[str, str], *, version: str) -> bool:
-    """All names fit; a name that the cell does not have fits nothing, a range fits nothing without a version."""
+    """Checks that all names match. A name that the cell lacks never matches, nor does a range without a version."""
     return all(_fits(name, values(where, name), axes.get(name, ""), version) for name in where)
 
 
@@ -65,14 +65,14 @@ def _fits(name: str, texts: tuple[str, ...], value: str, version: str) -> bool:
 
 @cache
 def in_range(text: str, version: str) -> bool:
-    """PEP 440, pre-releases inside; Codex's `0.155.0-alpha.3` is read as 0.155.0a3."""
+    """Checks a version by PEP 440, with pre-releases. Codex's `0.155.0-alpha.3` is read as 0.155.0a3."""
     parsed = parse(version)
     return parsed is not None and SpecifierSet(text).contains(parsed, prereleases=True)
 
 
 @cache
 def parse(version: str) -> Version | None:
-    """A version that has a place in ranges; a local build that calls itself 0.0.0 has none."""
+    """Returns a version that has a place in ranges. A local build that reports 0.0.0 has none."""
     try:
         parsed = Version(version)
     except InvalidVersion:
