@@ -1,10 +1,10 @@
-"""An exemplary generator, to be used as it is: a sandbox policy put into somebody's config.toml.
+"""Config writer: an exemplary generator, ready to use: it writes a sandbox policy into a user's config.toml.
 
     from pytest_codexsandbox.config_writer import apply
     apply("~/.codex/config.toml", roots=["/srv/board"], network=False, owner="mytool")
 
-Everything that the user wrote stays; what cannot be done without loss, or would be without effect, is refused. It
-passes every check that this project makes of a generator. `python -m pytest_codexsandbox.config_writer` does the same.
+Everything that the user wrote stays. It refuses changes that would lose something or would have no effect. It passes
+every check of generators in this project. `python -m pytest_codexsandbox.config_writer` does the same.
 """
 
 from pytest_codexsandbox.config_writer.edit_plan import PlannedEdit, plan

@@ -1,4 +1,5 @@
-"""`python -m pytest_codexsandbox.config_writer`: a policy put into a config.toml. 0: it stands there; 3: refused."""
+"""`python -m pytest_codexsandbox.config_writer`: writes a policy into a config.toml. Exit 0: it is there; 3:
+refused."""
 
 import argparse
 import sys

@@ -1,7 +1,7 @@
-"""One file replaced at once: nobody ever reads half of it, and what it was besides its bytes stays.
+"""Atomic write: replaces a file in one step, so that no reader sees half of it, and keeps its mode, owner and links.
 
-The folder is locked while this goes on (no lock file is left behind), links are followed and kept, and a file that has
-changed since it was read is read again.
+The folder is locked meanwhile, without a lock file. Symbolic links are followed and kept. A file that has changed since
+it was read is read again.
 """
 
 import contextlib
@@ -18,20 +18,20 @@ import msgspec
 from pytest_codexsandbox.config_writer.request import Refusal, Refused
 
 _TRIES: Final = 5
-_NEW_FILE: Final = 0o600  # as Codex itself makes it
+_NEW_FILE: Final = 0o600  # the mode that Codex itself uses
 _PAUSE: Final = 0.01
 _SUFFIX: Final = ".codexsandbox-new"
 
 
 class FileSnapshot(msgspec.Struct, frozen=True):
-    """A file as it was read, None: there is none."""
+    """A file as it was read; `content` is None if there is no file."""
 
     content: bytes | None
     found: os.stat_result | None = None
 
 
 def rewrite(path: Path, change: Callable[[bytes | None], bytes | None], *, patience: float) -> bool:
-    """Whether it was written. `change` gives the bytes that shall be there, None where all is well."""
+    """Writes the bytes that `change` returns; None means that nothing has to change. Returns whether it wrote."""
     folder = path.parent
     _folder_made(folder)
     with _locked(folder, patience):
@@ -47,18 +47,18 @@ def rewrite(path: Path, change: Callable[[bytes | None], bytes | None], *, patie
 
 
 def where(config: str | os.PathLike[str]) -> Path:
-    """The file itself, behind all links."""
+    """Returns the path of the file itself, behind all links."""
     given = Path(config).expanduser()
     try:
         return Path(os.path.realpath(given, strict=True))
-    except FileNotFoundError:  # or a link that leads nowhere: the file is made where it leads
+    except FileNotFoundError:  # or a dangling link: the file is created where it leads
         return Path(os.path.realpath(given))
     except OSError as problem:
         raise refused(Refusal(what="the file cannot be reached", why=str(problem)), given) from None
 
 
 def look(path: Path) -> FileSnapshot:
-    """What is there, if it is something that can be replaced without loss."""
+    """Reads the file. Raises Refused if it cannot be replaced without loss."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -105,7 +105,7 @@ def _folder_made(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path, patience: float) -> Iterator[None]:
-    """The folder's own lock: a lock file would have to stay, or be removed while somebody waits for it."""
+    """Locks the folder itself. A lock file would have to stay, or be removed while another process waits for it."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as problem:
@@ -135,13 +135,13 @@ def _new(path: Path) -> Path:
 
 
 def _litter_removed(path: Path) -> None:
-    """What one of us left that was killed in the middle: whoever holds the lock may say so."""
+    """Removes the new file of a process that was killed before it finished. Only the holder of the lock may do so."""
     with contextlib.suppress(FileNotFoundError):
         _new(path).unlink()
 
 
 def _replaced(path: Path, content: bytes, seen: FileSnapshot) -> bool:
-    """Whether nobody was faster."""
+    """Replaces the file. Returns False if another program has changed it meanwhile."""
     new = _new(path)
     try:
         _written(new, content, seen)

@@ -1,7 +1,7 @@
-"""What the user's own words would make of a policy: some void it without a word from Codex.
+"""Conflicts: settings of the user that would void or change a policy. Codex gives no warning for some of them.
 
-Measured with real Codexes: `default_permissions` beats `sandbox_mode` in the same file, `profile` changes the root
-policy up to 0.130 and stops newer ones, and a trusted project's own file comes after the user's.
+Measured with real Codexes: `default_permissions` beats `sandbox_mode` in the same file. `profile` changes the root
+policy up to 0.130 and stops newer releases. A trusted project's own file overrides the user's.
 """
 
 import os
@@ -14,7 +14,7 @@ _POLICY_KEYS: Final = ("sandbox_mode", WORKSPACE, "default_permissions", "approv
 
 
 def obstacle(data: Mapping[str, Any], wanted: PolicyRequest) -> Refusal | None:
-    """Why the policy would not be in force if it stood in a file that means `data`."""
+    """Returns why the policy would not be in force in a file with the settings `data`; None if it would."""
     if not isinstance(data.get(WORKSPACE, {}), dict):
         return Refusal(what=f"{WORKSPACE} is no table in this file", next_step="take it out: no Codex reads it")
     voiding = next((key for key in VOIDING if key in data and (key,) not in wanted.more), None)
@@ -34,7 +34,8 @@ def obstacle(data: Mapping[str, Any], wanted: PolicyRequest) -> Refusal | None:
 
 
 def project_obstacle(user: Mapping[str, Any], project: Mapping[str, Any], folder: str) -> tuple[str, bool]:
-    """What a project's own file would change, and whether the user trusts the project, so that it does now."""
+    """Returns what a project's own file would change, and whether it does so now because the user trusts the
+    project."""
     said = [key for key in _POLICY_KEYS if key in project]
     if not said:
         return "", False
@@ -42,7 +43,8 @@ def project_obstacle(user: Mapping[str, Any], project: Mapping[str, Any], folder
 
 
 def _trusted(user: Mapping[str, Any], folder: str) -> bool:
-    """Codex looks at the folder itself and at the repository that it is in: any of them will do here."""
+    """Checks whether the user trusts the folder or one above it. Codex checks the folder itself and its repository; any
+    folder above counts here."""
     projects = user.get("projects")
     if not isinstance(projects, dict):
         return False

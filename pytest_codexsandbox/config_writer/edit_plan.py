@@ -1,8 +1,8 @@
-"""From the bytes of a file to the bytes that it shall have, or to a refusal. Nothing is read or written here.
+"""Edit plan: computes the new bytes of a file from the old ones, or a refusal. It reads and writes no files.
 
-What the user wrote stays, byte for byte, but for the values of the keys that were asked for; those are changed where
-they stand, and the block remembers what they were. The result is parsed before anybody gets it: it holds exactly what
-was asked, and everything else means what it meant.
+What the user wrote stays, byte for byte, except for the values of the requested keys. Those are changed in place, and
+the block notes their old values. The result is parsed before it is returned: it holds exactly what was requested, and
+everything else keeps its meaning.
 """
 
 import codecs
@@ -35,12 +35,13 @@ _BOM: Final = codecs.BOM_UTF8.decode()
 class PlannedEdit(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes
     changed: bool
-    replaced: tuple[str, ...] = ()  # keys of the user's that say something else now
+    replaced: tuple[str, ...] = ()  # keys of the user's that have another value now
     set_aside: tuple[str, ...] = ()  # keys of the user's that are comments now
 
 
 def plan(content: bytes | None, wanted: PolicyRequest) -> PlannedEdit | Refusal:
-    """The same bytes again where they already say, in our words, what is asked."""
+    """Returns the planned bytes, or a refusal. They equal the old ones if our block already contains what is
+    requested."""
     refusal = impossible(wanted)
     if refusal:
         return refusal
@@ -76,7 +77,7 @@ def _planned(text: str, wanted: PolicyRequest, *, new: bool) -> PlannedEdit | Re
     aside = set_aside(rest, marks) if wanted.take_over else ()
     result = bom + _composed(rest, found, todo, aside, marks, eol=line_end(body))
     if body and not body.endswith("\n") and result.rstrip().endswith((marks.end, marks.line)):
-        result = result.removesuffix(line_end(body))  # the last line was not ended, and the last one is ours
+        result = result.removesuffix(line_end(body))  # the user's last line had no end, so our last line gets none
     return _proved(result, data, wanted, marks) or PlannedEdit(
         content=result.encode(),
         changed=new or result != text,
@@ -100,7 +101,7 @@ def _composed(rest: str, found: Found, todo: Edits, aside: tuple[Edit, ...], mar
 
 
 def _notes(before: tuple[str, ...], made: tuple[Edit, ...]) -> tuple[str, ...]:
-    """The oldest note of each key: what the user had said before any of us came."""
+    """Returns the oldest note of each key: the value that the user had set before any writer of this kind ran."""
     notes: dict[str, str] = {}
     for note in (*before, *(note for edit in made for note in edit.notes)):
         notes.setdefault(note.partition(" = ")[0], note)
@@ -108,7 +109,7 @@ def _notes(before: tuple[str, ...], made: tuple[Edit, ...]) -> tuple[str, ...]:
 
 
 def _proved(result: str, before: dict[str, Any], wanted: PolicyRequest, marks: Marks) -> Refusal | None:
-    """The last look before anything is written: where a file has no place for a key, it ends here."""
+    """Checks the result before anything is written. A file that has no place for a key is refused here."""
     body = result.removeprefix(_BOM)
     try:
         after, pieces = tomli.loads(body), cut(body)
@@ -124,7 +125,7 @@ def _proved(result: str, before: dict[str, Any], wanted: PolicyRequest, marks: M
 
 
 def _theirs(data: dict[str, Any], wanted: PolicyRequest) -> dict[str, Any]:
-    """What is the user's alone."""
+    """Returns the settings that belong to the user alone."""
     aside = [(key,) for key in VOIDING] if wanted.take_over else []
     left = data
     for path in (*asked(wanted), *aside):
@@ -133,7 +134,7 @@ def _theirs(data: dict[str, Any], wanted: PolicyRequest) -> dict[str, Any]:
 
 
 def _less(data: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Without the value at a path, and without the tables that it alone was in."""
+    """Removes the value at a path, and the tables that held nothing else."""
     word, below = path[0], path[1:]
     if word not in data or (below and not isinstance(data[word], dict)):
         return data

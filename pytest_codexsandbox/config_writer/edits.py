@@ -1,4 +1,4 @@
-"""Changes of single places in a text: a value where it stands, a line below a header, a key in an inline table."""
+"""Edits: changes of single places in a text: a value in place, a line below a header, a key in an inline table."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -13,26 +13,26 @@ MISSING: Final = object()
 
 
 class NoPlace(Exception):
-    """A key that was asked for cannot be changed where it stands."""
+    """A requested key cannot be changed where it is."""
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands between `begin` and `end` becomes `text`."""
+    """Replaces the text between `begin` and `end` by `text`."""
 
     begin: int
     end: int
     text: str
-    key: str = ""  # of the user's: its value is replaced
-    notes: tuple[str, ...] = ()  # the lines that remember what was there
+    key: str = ""  # a key of the user's whose value is replaced
+    notes: tuple[str, ...] = ()  # lines that note the old values
 
 
 class Edits(msgspec.Struct, frozen=True, kw_only=True):
     edits: tuple[Edit, ...]
-    left: dict[Path, Value]  # what has no place in the user's words, and goes into the block
+    left: dict[Path, Value]  # keys that are not in the user's text and go into the block
 
 
 def edits(text: str, data: dict[str, Any], values: dict[Path, Value], marks: Marks, *, eol: str) -> Edits:
-    """`text` without anything of ours in it, and `data`, what it means."""
+    """Plans the edits. `text` is the file without our own lines, `data` its parsed content."""
     pieces = cut(text)
     made: list[Edit] = []
     missing: dict[Path, Value] = {}
@@ -50,7 +50,7 @@ def edits(text: str, data: dict[str, Any], values: dict[Path, Value], marks: Mar
 
 
 def set_aside(text: str, marks: Marks) -> tuple[Edit, ...]:
-    """Statements that would void the policy become comments, as they are."""
+    """Turns statements that would void the policy into comments, unchanged."""
     return tuple(
         Edit(
             begin=piece.start,
@@ -73,7 +73,7 @@ def applied(text: str, changes: Iterable[Edit]) -> str:
 
 
 def at(data: dict[str, Any], path: Path) -> Any:
-    """The value at a path, MISSING where there is none."""
+    """Returns the value at a path; MISSING if there is none."""
     here: Any = data
     for word in path:
         if not isinstance(here, dict) or word not in here:
@@ -83,18 +83,18 @@ def at(data: dict[str, Any], path: Path) -> Any:
 
 
 def line_end(text: str) -> str:
-    """As the first line ends."""
+    """Returns the line end of the first line."""
     first = text.find("\n")
     return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
 
 
 def plain(value: Value) -> Any:
-    """As a parser gives it."""
+    """Converts a value to the type that a parser returns."""
     return list(value) if isinstance(value, tuple) else value
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal in value and type; `nan` is itself, and -0.0 is not 0.0."""
+    """Checks for equal type and value; `nan` equals itself, and -0.0 differs from 0.0."""
     if type(one) is not type(other) or one is MISSING:
         return False
     if isinstance(one, dict):
@@ -113,7 +113,7 @@ def _replaced(
     new = as_toml(value)
     if comments and not isinstance(value, tuple):
         raise NotToml(f"{'.'.join(path)} is no value that Codex knows, and has comments in it")
-    if comments:  # they stay with their key
+    if comments:  # comments stay with their key
         head = new[:-1] + ("," if new != "[]" else "")
         new = head + "".join(f"{eol}  {comment}" for comment in comments) + f"{eol}]"
     key = as_key(path)
@@ -128,7 +128,7 @@ def _on_one_line(was: str, value: Any) -> str:
 
 
 def _spot(text: str, pieces: tuple[TomlStatement, ...], path: Path) -> KeyValue:
-    """Find a value: as a key of a table, in dotted words, or in inline tables."""
+    """Finds a value: as a key of a table, in dotted keys, or in inline tables."""
     pairs = ((piece.table, piece.pair) for piece in pieces if piece.pair and not piece.array)
     found = next(filter(None, (_within(text, table, pair, path) for table, pair in pairs)), None)
     if found is None:
@@ -154,7 +154,8 @@ def _inline(text: str, pieces: tuple[TomlStatement, ...]) -> KeyValue:
 def _added(
     text: str, pieces: tuple[TomlStatement, ...], values: dict[str, Value], marks: Marks, *, eol: str
 ) -> Edit | None:
-    """Keys for a table that the user has opened with a header or in braces. None: it is open at the root."""
+    """Adds keys to a table that the user has opened with a header or in braces. Returns None if there is no such
+    table."""
     lines = [f"{name} = {as_toml(value)}" for name, value in values.items()]
     for piece in pieces:
         if piece.kind == "header" and piece.table == (WORKSPACE,):

@@ -1,7 +1,7 @@
-"""The block that is ours in somebody's file, and how it is found again after others have been at it.
+"""Managed block: our lines in the user's file, and how they are found after other programs have changed the file.
 
-A block is at the root of the file, in dotted keys, so that it neither falls under a table above nor opens one. A key
-that must stand in the user's own `[sandbox_workspace_write]` carries its mark on its own line: it cannot be torn apart.
+A block is at the root of the file and uses dotted keys. So no table above captures it, and it opens none. A key that
+must be in the user's own `[sandbox_workspace_write]` has its marker on the same line, so the two cannot be separated.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ _IN_TABLE: Final = frozenset(path[1:] for path in OWNED if path[0] == WORKSPACE)
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """The words by which an owner's lines are known."""
+    """The comments that mark an owner's lines."""
 
     owner: str
 
@@ -41,7 +41,7 @@ class Marks(msgspec.Struct, frozen=True):
         return f"# {self.owner}, set aside: "
 
     def begins(self, piece: TomlStatement) -> bool:
-        """By the owner's name and the arrows: another release may have said the rest in other words."""
+        """Checks for a begin marker, by the owner's name and the arrows: another release may have used other words."""
         return _is_mark(piece, f"# >>> {self.owner}: ", " >>>")
 
     def ends(self, piece: TomlStatement) -> bool:
@@ -53,15 +53,15 @@ def _is_mark(piece: TomlStatement, begin: str, end: str) -> bool:
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What of ours is in a file: all of it is taken out before it is written anew."""
+    """Our lines in a file. All of them are removed before the block is written again."""
 
     pieces: tuple[TomlStatement, ...] = ()
-    place: int = 0  # where the block was, if that is a place for it, else the top
-    before: tuple[str, ...] = ()  # our notes of what the user had said
+    place: int = 0  # where the block was, if a block can be there; else the top
+    before: tuple[str, ...] = ()  # our notes of the user's old values
 
 
 def find(pieces: tuple[TomlStatement, ...], marks: Marks, own: frozenset[Path]) -> Found:
-    """Marks wherever they have got to, and between them our keys. What somebody else put there stays."""
+    """Finds our markers anywhere, and our keys between them. Other text between the markers stays."""
     ours: list[TomlStatement] = []
     inside = False
     for number, piece in enumerate(pieces):
@@ -72,7 +72,7 @@ def find(pieces: tuple[TomlStatement, ...], marks: Marks, own: frozenset[Path]) 
             inside = False
         own_key = piece.pair is not None and piece.pair.key in own
         if inside and not closed and not (own_key or _ours_anywhere(piece, marks)):
-            inside = False  # the end was lost: only what follows the beginning at once is surely ours
+            inside = False  # the end marker is lost: only what directly follows the begin marker is certainly ours
         if _ours_anywhere(piece, marks) or (inside and own_key):
             ours.append(piece)
         if marks.ends(piece):
@@ -81,7 +81,7 @@ def find(pieces: tuple[TomlStatement, ...], marks: Marks, own: frozenset[Path]) 
 
 
 def _closed(following: tuple[TomlStatement, ...], marks: Marks) -> bool:
-    """Whether an end comes before the next beginning."""
+    """Checks whether an end marker comes before the next begin marker."""
     edges = (marks.ends(piece) for piece in following if marks.ends(piece) or marks.begins(piece))
     return next(edges, False)
 
@@ -105,13 +105,13 @@ def _notes(ours: list[TomlStatement], marks: Marks) -> list[str]:
 
 
 def render(values: dict[Path, Value], notes: tuple[str, ...], marks: Marks) -> tuple[str, ...]:
-    """The block's lines, without their ends."""
+    """Returns the block's lines, without line ends."""
     keys = (f"{as_key(path)} = {as_toml(value)}" for path, value in values.items())
     return (marks.begin, *notes, *keys, marks.end)
 
 
 def others(pieces: tuple[TomlStatement, ...], marks: Marks, own: frozenset[Path]) -> str:
-    """The owner of another block of this kind that holds one of our keys, "" where there is none."""
+    """Returns the owner of another block of this kind that holds one of our keys; "" if there is none."""
     mark = f": {_HEAD} >>>"
     owner = ""
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""A policy put into a file: what is asked for, what was done, and a generator in a request's words."""
+"""Policy writer: writes a policy into a file, as a Python call and as a generator."""
 
 import contextlib
 import os
@@ -18,11 +18,11 @@ from pytest_codexsandbox.model.generator import Mode, Request
 
 
 class AppliedPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """The policy stands in the file."""
+    """The result: the policy is in the file."""
 
     path: str  # the file itself, behind all links
-    changed: bool  # False: it stood there already, and nothing was written
-    replaced: tuple[str, ...] = ()  # keys to which the user had given another value
+    changed: bool  # False: it was there already, and nothing was written
+    replaced: tuple[str, ...] = ()  # keys for which the user had set another value
     set_aside: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -42,10 +42,10 @@ def apply(
     platform: str = sys.platform,
     patience: float = 10.0,
 ) -> AppliedPolicy:
-    """Put a policy into Codex's config.toml and leave everything else in it as it is.
+    """Writes a policy into Codex's config.toml and leaves everything else in the file unchanged.
 
-    Refused is raised, and no byte is changed, where the policy would not be in force afterwards or the file could not
-    be changed without loss. `workspace`: its own `.codex/config.toml` is looked at too. `home`: no root may hold it.
+    Raises Refused, and changes no byte, if the policy would not be in force afterwards, or if the change would lose
+    something. `workspace`: its own `.codex/config.toml` is checked too. `home`: no root may contain it.
     """
     path = where(config_path)
     given = tuple(os.fspath(root) for root in roots)
@@ -84,7 +84,7 @@ def apply(
 
 
 def generate(request: Request | Mapping[str, Any]) -> dict[str, Any]:
-    """The same as a generator: a request of the harness in, a result out."""
+    """Does the same as a generator: takes a request of the harness and returns a result."""
     told = request_of(request)
     refusal = _cannot_start(told)
     if refusal:
@@ -112,7 +112,8 @@ def request_of(given: Request | Mapping[str, Any]) -> Request:
 
 
 def _cannot_start(told: Request) -> str:
-    """A policy that Codex cannot start a sandbox for helps nobody: whoever confines it otherwise must say so."""
+    """Returns why Codex cannot start a sandbox on this machine; "" if it can. Such a policy is refused unless the
+    request asks for danger-full-access."""
     if told.params.get("sandbox") == "danger-full-access":
         return ""
     needed = ("userns", "uid_map", "seccomp", *(() if told.network else ("netns",)))
@@ -126,7 +127,7 @@ def _guarded(config: str | os.PathLike[str], home: str | os.PathLike[str]) -> tu
 
 
 def _beforehand(wanted: PolicyRequest, path: Path) -> None:
-    """Refused before a folder is made or locked. A root that is a link to the home is the home."""
+    """Raises Refused before a folder is created or locked. A root that links to the home counts as the home."""
     refusal = impossible(wanted)
     if refusal is None:
         behind = tuple(os.path.realpath(root) for root in wanted.roots)
@@ -136,7 +137,7 @@ def _beforehand(wanted: PolicyRequest, path: Path) -> None:
 
 
 def of_project(content: bytes, workspace: str | os.PathLike[str] | None, path: Path) -> list[str]:
-    """Warnings; Refused where a project that the user trusts says something about the same keys."""
+    """Returns warnings. Raises Refused if a project that the user trusts sets the same keys."""
     user = tomli.loads(content.decode().removeprefix("\ufeff"))
     warnings = []
     for folder, project in _projects(workspace, path):
@@ -150,7 +151,7 @@ def of_project(content: bytes, workspace: str | os.PathLike[str] | None, path: P
 
 
 def _projects(workspace: str | os.PathLike[str] | None, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The workspace's own file and those of the folders that it is in."""
+    """Yields the settings of the workspace's own file, and of those in the folders above it."""
     if workspace is None:
         return
     folder = Path(os.path.realpath(workspace))

@@ -1,4 +1,4 @@
-"""What shall be in force, and what is refused before any file is looked at."""
+"""Policy request: the policy to write, and what is refused without looking at any file."""
 
 import os
 import re
@@ -18,9 +18,9 @@ APPROVAL: Final = ("approval_policy",)
 NETWORK: Final = (WORKSPACE, "network_access")
 ROOTS: Final = (WORKSPACE, "writable_roots")
 OWNED: Final = (MODE, APPROVAL, NETWORK, ROOTS)
-"""Every key that this may write, and no other."""
+"""All keys that this writer may write."""
 VOIDING: Final = ("default_permissions", "profile")
-"""Root keys of the user's beside which a `sandbox_mode` says nothing."""
+"""Root keys of the user's that make `sandbox_mode` ineffective."""
 
 _APPROVALS: Final = ("untrusted", "on-request", "never")
 _OWNER: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._-]*[A-Za-z0-9])?")
@@ -29,22 +29,22 @@ _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\
 
 
 class PolicyRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy and how it is to be put into a file that has a user's own words in it."""
+    """A policy, and how to write it into a file with the user's own settings."""
 
-    sandbox: Mode = "workspace-write"  # "": nothing is said about the sandbox
-    roots: tuple[str, ...] = ()  # beside the workspace
-    network: bool | None = False  # None: whatever the user says
+    sandbox: Mode = "workspace-write"  # "": the sandbox mode is not set
+    roots: tuple[str, ...] = ()  # writable besides the workspace
+    network: bool | None = False  # None: as the user has it
     approval: str = ""
-    owner: str = "codexsandbox"  # whose block it is
-    conflicts: Literal["replace", "refuse"] = "replace"  # where the user says something else about the same keys
-    take_over: bool = False  # whether to set aside what would void the policy; else that is refused
-    guarded: tuple[str, ...] = ()  # folders that no root may hold: the home, $CODEX_HOME
+    owner: str = "codexsandbox"  # the owner of the block
+    conflicts: Literal["replace", "refuse"] = "replace"  # what to do if the user set the same keys to other values
+    take_over: bool = False  # whether to set aside what would void the policy; if not, it is refused
+    guarded: tuple[str, ...] = ()  # folders that no root may contain: the home, $CODEX_HOME
     platform: str = "linux"
-    more: dict[Path, Value] = {}  # other keys that belong into the same block
+    more: dict[Path, Value] = {}  # other keys for the same block
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing was done, every byte is as it was: why, and what to do about it."""
+    """Why nothing was changed, and what the user can do. Every byte is as before."""
 
     what: str
     why: str = ""
@@ -52,11 +52,11 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refused(InputError):
-    """`apply` declines. The file is as it was."""
+    """Raised by `apply` for a refusal. The file is unchanged."""
 
 
 def asked(wanted: PolicyRequest) -> dict[Path, Value]:
-    """Key path → value, in the order in which they are written."""
+    """Returns key path → value, in the order of writing."""
     values: dict[Path, Value] = {MODE: wanted.sandbox} if wanted.sandbox else {}
     if wanted.approval:
         values[APPROVAL] = wanted.approval
@@ -68,12 +68,12 @@ def asked(wanted: PolicyRequest) -> dict[Path, Value]:
 
 
 def owned(wanted: PolicyRequest) -> frozenset[Path]:
-    """Every key that may stand in the block of this owner."""
+    """Returns every key that this owner's block may contain."""
     return frozenset((*OWNED, *wanted.more))
 
 
 def impossible(wanted: PolicyRequest) -> Refusal | None:
-    """Why nobody could keep this promise, whatever the file says."""
+    """Returns why this request cannot be met for any file; None if it can."""
     if not _OWNER.fullmatch(wanted.owner):
         return Refusal(what=f"{wanted.owner!r} is no name for a block", next_step="letters, digits, `.`, `_`, `-`")
     if wanted.approval and wanted.approval not in _APPROVALS:
@@ -100,7 +100,7 @@ def _contradiction(wanted: PolicyRequest) -> Refusal | None:
 
 
 def _root(root: str, guarded: tuple[str, ...]) -> Refusal | None:
-    """A root is an absolute folder that can be written down, and no folder that holds everything."""
+    """Refuses a root that is not absolute, that TOML cannot express, or that contains the home or the whole machine."""
     if not root.startswith("/") or "\0" in root:
         return Refusal(what=f"the root {root!r} is not an absolute path", why="Codex would take it from its own folder")
     try:
@@ -124,7 +124,7 @@ def _holds(outer: str, folder: str) -> bool:
 
 
 def as_toml(value: Value) -> str:
-    """On one line, every character escaped that has to be."""
+    """Returns the value in TOML on one line, with all needed escapes."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -135,7 +135,7 @@ def as_toml(value: Value) -> str:
 
 
 def as_key(path: Path) -> str:
-    """Dotted, each word in quotes where it needs them."""
+    """Returns a dotted key, each word quoted if necessary."""
     return ".".join(word if _BARE.fullmatch(word) else as_toml(word) for word in path)
 
 
@@ -146,8 +146,8 @@ def _escaped(char: str) -> str:
 
 
 def outermost(roots: Iterable[str]) -> tuple[str, ...]:
-    """Without what lies in another one: it says nothing more, and from 0.131 on Codex runs no command at all where a
-    root that is not there lies in another."""
+    """Drops roots inside other roots, because they grant nothing more. From 0.131 on, Codex runs no command at all if a
+    missing root is inside another one."""
     kept = tuple(dict.fromkeys(roots))
     return tuple(root for root in kept if not any(_lies_in(root, other) for other in kept))
 

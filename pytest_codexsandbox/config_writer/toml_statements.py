@@ -1,7 +1,7 @@
-"""A TOML document cut into its statements, byte for byte: what is a comment, a header, a key with its value, and where.
+"""TOML statements: splits a document into statements, byte for byte: comments, headers and keys with their positions.
 
-A parser says what a file means and forgets where it stands; to change one value and leave every other byte alone both
-are needed. Nothing is decided here: whatever is planned with these pieces is parsed again before it is written.
+A parser returns what a file means, but no positions. Both are needed to change one value and leave every other byte
+alone. This module decides nothing: a text that was edited by these positions is parsed again before it is written.
 """
 
 import re
@@ -27,11 +27,11 @@ _CLOSER: Final = {"[": "]", "{": "}"}
 
 
 class NotToml(Exception):
-    """The text cannot be cut: no TOML, or nothing that this knows."""
+    """Raised if the text cannot be split: it is no TOML, or uses unknown syntax."""
 
 
 class KeyValue(msgspec.Struct, frozen=True, kw_only=True):
-    """`key = value`: where the value's text begins and ends."""
+    """`key = value`, with the start and end of the value's text."""
 
     key: tuple[str, ...]
     begin: int
@@ -39,24 +39,24 @@ class KeyValue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TomlStatement(msgspec.Struct, frozen=True, kw_only=True):
-    """Whole lines: `start` is where the first begins, `stop` behind the end of the last."""
+    """Whole lines: `start` is the start of the first line, `stop` the position after the end of the last."""
 
     kind: Literal["blank", "comment", "header", "pair"]
     start: int
     stop: int
-    table: tuple[str, ...]  # of the header above; of a header: its own
+    table: tuple[str, ...]  # of the header above; for a header: its own
     pair: KeyValue | None = None
-    comment: str = ""  # behind the statement, or all there is, without what surrounds it
-    array: bool = False  # `[[…]]` stands above, or is it
+    comment: str = ""  # the comment after the statement, or the comment line itself, trimmed
+    array: bool = False  # whether it is below a `[[…]]` header, or is one
 
 
 def cut(text: str) -> tuple[TomlStatement, ...]:
-    """NotToml where a line is none of the four kinds. Line ends may be LF or CRLF."""
+    """Splits a text. Raises NotToml for a line of none of the four kinds. Line ends may be LF or CRLF."""
     return tuple(_pieces(text))
 
 
 def inner(text: str, begin: int) -> tuple[KeyValue, ...]:
-    """The pairs of an inline table whose `{` is at `begin`."""
+    """Returns the pairs of an inline table whose `{` is at `begin`."""
     found: list[KeyValue] = []
     at = _must(_GAP, text, begin + 1).end()
     while text[at : at + 1] != "}":
@@ -67,7 +67,7 @@ def inner(text: str, begin: int) -> tuple[KeyValue, ...]:
 
 
 def comments_in(text: str) -> tuple[str, ...]:
-    """The comments inside a value that goes over several lines."""
+    """Returns the comments inside a multi-line value."""
     found: list[str] = []
     at = 0
     while at < len(text):
@@ -157,7 +157,7 @@ def _string_end(text: str, at: int) -> int:
 
 
 def _names(key: str) -> tuple[str, ...]:
-    """Each word of a key as it is meant, whatever quotes it stands in."""
+    """Returns each word of a key without its quotes."""
     words = re.findall(_WORD, key)
     try:
         return tuple(next(iter(tomli.loads(f"{word} = 0"))) if word[0] in "\"'" else word for word in words)
