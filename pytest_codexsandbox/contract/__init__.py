@@ -1,1 +1,1 @@
-"""Contract suites for those who add a backend or a door: subclass one in a test module of your own."""
+"""Contract suites for authors of backends, doors, suites and report formats: subclass one in your own test module."""

@@ -1,4 +1,4 @@
-"""Commands in an environment: bytes, endings, limits, and nobody who outlives them."""
+"""Contract of commands in an environment: bytes, exit codes, limits, and no process that outlives its command."""
 
 import hashlib
 import signal
@@ -80,12 +80,12 @@ class CommandContract:
             assert done.stdout.decode().strip() == world.values["WORKSPACE"]
 
     def test_no_signal_is_ignored_or_blocked(self, environment: Environment) -> None:
-        """A subject that inherits an ignored SIGINT could not be interrupted."""
+        """A Codex binary that inherits an ignored SIGINT could not be interrupted."""
         done = sh(environment, "grep -E '^Sig(Ign|Blk)' /proc/self/status")
         lines = done.stdout.decode().split()
         assert [int(word, 16) & ~(1 << 31 | 1 << 32) for word in lines[1::2]] == [0, 0]
 
-    # ---- what cannot be started
+    # ---- commands that cannot be started
     @pytest.mark.parametrize("program", ["/no/such/program", "/etc/passwd", "/"])
     def test_a_program_that_cannot_be_started_says_so(self, environment: Environment, program: str) -> None:
         done = environment.run(Command(argv=(program,), cwd="/", env={}))
@@ -116,7 +116,7 @@ class CommandContract:
     def test_who_outlives_the_command_is_named_and_ended(self, environment: Environment) -> None:
         word = f"lingerer{uuid.uuid4().hex}"
         started = time.monotonic()
-        # It is told of by a file: only when it runs does the command end.
+        # A file shows that the process runs; only then does the command end.
         script = (
             f"(setsid sh -c ': >here; sleep 1000; : {word}' >/dev/null 2>&1 &); until [ -e here ]; do :; done; exit 7"
         )
@@ -160,9 +160,9 @@ class CommandContract:
         assert (done.ended, done.exit) == ("exit", 9)
         assert sorted(done.stdout.splitlines()[1:]) == [b"inner", b"outer"]
 
-    # ---- together
+    # ---- several commands at once
     def test_commands_run_together_and_answers_keep_their_order(self, environment: Environment) -> None:
-        """Each waits for all: one after the other they would never end."""
+        """Each command waits for all others: run one after the other, they would never end."""
         count = 16
         with fresh(environment) as world:
             script = "touch {0}; until [ $(ls | wc -l) -ge {1} ]; do sleep 0.02; done; echo {0}"

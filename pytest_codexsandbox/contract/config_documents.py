@@ -1,9 +1,9 @@
-"""Users' configurations nobody thought of: valid TOML documents, generated, thrown at a generator, and shrunk.
+"""Generated configurations: valid TOML documents that a generator must handle, shrunk to the smallest failing one.
 
     hunt(tell, CHECKS.values(), declaration)
 
-`tell` lays a case, runs the generator on it, and gives back the story. What breaks a promise is made as small as it can
-be, and printed as a file to paste. Needs hypothesis (`pip install "pytest-codexsandbox[hypothesis]"`).
+`tell` sets up a case, runs the generator on it, and returns the case run. A document that breaks a promise is shrunk as
+far as possible and printed as a file to paste. Needs hypothesis (`pip install "pytest-codexsandbox[hypothesis]"`).
 """
 
 import base64
@@ -21,7 +21,7 @@ Check = Callable[[CaseRun, Declaration], tuple[Finding, ...]]
 
 
 class Broken(AssertionError):
-    """A document on which a promise is broken, or a check could not prove itself."""
+    """Raised for a document on which a promise is broken, or on which a check's control fails."""
 
     def __init__(self, document: bytes, findings: tuple[Finding, ...]) -> None:
         super().__init__(_told(document, findings))
@@ -29,7 +29,8 @@ class Broken(AssertionError):
 
 
 def documents() -> "SearchStrategy[bytes]":
-    """Comments, dotted keys, inline tables, arrays of tables, strings that look like headers or marks, CRLF, BOM, …"""
+    """Returns a strategy for documents: comments, dotted keys, inline tables, arrays of tables, strings that look like
+    headers or markers, CRLF, BOM, …"""
     try:
         from pytest_codexsandbox.contract.document_strategies import texts
     except ModuleNotFoundError as error:
@@ -38,7 +39,7 @@ def documents() -> "SearchStrategy[bytes]":
 
 
 def case_of(document: bytes) -> Case:
-    """A document as a case of the corpus, named by what it holds."""
+    """Returns a document as a case of the corpus, named by a digest of its content."""
     name = f"generated-{hashlib.sha256(document).hexdigest()[:12]}"
     return Case(id=name, why="a document that was generated", config=document, group="generated")
 
@@ -76,7 +77,7 @@ def _is_bad(finding: Finding) -> bool:
 
 
 def paste(document: bytes, path: str = "config.toml") -> str:
-    """A line for a shell that writes the document, byte for byte."""
+    """Returns a shell command that writes the document, byte for byte."""
     text = document.decode("utf-8", "replace")
     plain = document.isascii() and text.endswith("\n") and "\r" not in text and text.replace("\n", "").isprintable()
     if plain and "EOF" not in text:

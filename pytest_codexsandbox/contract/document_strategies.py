@@ -1,4 +1,5 @@
-"""Strategies for TOML documents as users write them. Imports hypothesis; contract/config_documents.py uses them."""
+"""Document strategies: TOML documents as users write them. Imports hypothesis; contract/config_documents.py uses
+them."""
 
 import json
 import re
@@ -8,7 +9,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 _BARE = st.text("abZ_-09", max_size=6).map(lambda word: f"x_{word}")
-# What looks like configuration, headers or marks, and stands where it is text.
+# Text that looks like configuration, headers or markers, in places where it is only text.
 _TEMPTING: Final = (
     'sandbox_mode = "danger-full-access"',
     "[sandbox_workspace_write]",
@@ -77,7 +78,7 @@ def _array(draw: st.DrawFn) -> str:
 
 @st.composite
 def _inline(draw: st.DrawFn) -> str:
-    """Of TOML 1.1 too: over many lines, with a comma at the end."""
+    """Draws an inline table; also as in TOML 1.1: over several lines, with a trailing comma."""
     pairs = [f"{name} = {value}" for name, value in draw(_pairs(_ATOM)).items()]
     if draw(st.booleans()):
         return "{ " + ", ".join(pairs) + " }"
@@ -89,7 +90,7 @@ def _behind(draw: st.DrawFn) -> str:
 
 
 def _pairs(values: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, str]]:
-    """No two names of one meaning: `a` and `"a"` are the same key."""
+    """Draws key-value pairs with distinct keys: `a` and `"a"` would be the same key."""
     keys = st.one_of(_BARE, st.sampled_from(_NAMES), _PLAIN.map(lambda text: f'"q {text}"'))
     return st.dictionaries(keys, values, max_size=4)
 
@@ -137,7 +138,7 @@ def texts(draw: st.DrawFn) -> bytes:
 
 
 def _ended(draw: st.DrawFn, lines: Sequence[str]) -> bytes:
-    """Every line with an end: one kind for all, or a mixture."""
+    """Adds line ends: one kind for all lines, or a mixture."""
     kinds: Any = draw(st.sampled_from((("\n",), ("\n",), ("\r\n",), ("\r\n", "\n"))))
     ends = [kinds[number % len(kinds)] for number in range(len(lines))]
     text = "".join(line + end for line, end in zip(lines, ends, strict=True))

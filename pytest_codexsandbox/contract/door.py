@@ -1,4 +1,4 @@
-"""What every door owes the harness. A test module of yours subclasses it and gives three fixtures:
+"""Door contract: tests that every door must pass. Your test module subclasses it and defines three fixtures:
 
 class TestMyDoor(DoorContract):
     @pytest.fixture
@@ -31,7 +31,7 @@ GENEROUS = 120.0  # a loaded machine must not look like a broken door
 
 
 class DoorContract:
-    """Every test is one sentence about a door, proved in a real environment."""
+    """Each test proves one statement about a door in a real environment."""
 
     policies: tuple[str, ...] = (READ_ONLY, WORKSPACE_WRITE)
 
@@ -104,7 +104,7 @@ class DoorContract:
         assert len({seen.cwd for seen in every}) == 3
         assert all(seen.finished and seen.after[KEY].text == "new" for seen in every), self.told(copies[0])
 
-    # ---- a command of its own
+    # ---- a call with a command of its own
     def test_a_commands_own_exit_code_and_output_come_back(
         self, door: Door, environment: Environment, subject: Subject
     ) -> None:
@@ -133,9 +133,9 @@ class DoorContract:
         assert seen.seconds < 300
         assert self.one(door, environment, subject, POLICIES[READ_ONLY], {}).finished, "the environment outlives it"
 
-    # ---- what a subclass may say otherwise
+    # ---- what a subclass may override
     def lets_through(self, door: Door) -> bool:
-        """Whether this door lets a write outside through."""
+        """Checks whether this door lets a write outside through."""
         return door.is_control
 
     # ---- inside

@@ -1,12 +1,12 @@
-"""What every environment owes the harness. A test module of yours subclasses it and gives three fixtures:
+"""Environment contract: tests for every environment. Your test module subclasses it and defines three fixtures:
 
 class TestMyPlace(EnvironmentContract):
     @pytest.fixture
-    def backend(self) -> Backend: ...          # a class that can be imported, called without arguments
+    def backend(self) -> Backend: ...            # a class that can be imported, called without arguments
     @pytest.fixture
-    def environment(self) -> Environment: ...  # open; may be shared by all tests of the module
+    def environment(self) -> Environment: ...    # open; may be shared by all tests of the module
     @pytest.fixture
-    def folder(self) -> Path: ...              # for one more environment; nothing in it yet, outside /tmp
+    def folder(self) -> Path: ...                # for one more environment; empty, outside /tmp
 """
 
 from pytest_codexsandbox.contract.commands import CommandContract
@@ -18,4 +18,4 @@ __all__ = ["EnvironmentContract"]
 
 
 class EnvironmentContract(CommandContract, LiveProcessContract, WorldContract, LifecycleContract):
-    """All of it."""
+    """All parts of the contract."""

@@ -1,4 +1,4 @@
-"""The end of an environment, however it comes: nothing runs on, nothing is left."""
+"""Contract of an environment's end: however it ends, no process keeps running and no file is left."""
 
 import sys
 import time
@@ -16,7 +16,7 @@ from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.protocols import Backend, Environment
 from pytest_codexsandbox.system import process
 
-# A runner of its own: opens one more environment, starts a process in it, says so, and waits to be killed.
+# A separate runner: opens one more environment, starts a process in it, reports it, and waits to be killed.
 RUNNER = """
 import importlib, sys, msgspec
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Live processes and byte streams."""
+"""Contract of live processes and byte streams."""
 
 import signal
 
@@ -10,7 +10,7 @@ from pytest_codexsandbox.protocols import Environment, SpawnedProcess, Stream
 
 
 def line_of(source: SpawnedProcess | Stream) -> bytes:
-    """One line, however it is cut."""
+    """Reads one line, in however many parts it arrives."""
     got = b""
     while not got.endswith(b"\n"):
         part = source.read(1, GENEROUS) if hasattr(source, "read") else source.receive(1, GENEROUS)

@@ -1,4 +1,4 @@
-"""How the contract of an environment talks to one: small programs, generous limits."""
+"""Process tools of the environment contract: small programs with generous time limits."""
 
 import textwrap
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def shell(world: World, script: str, **changes: Any) -> Command:
 
 
 def python(world: World, script: str, *words: str, **changes: Any) -> Command:
-    """Runs with the environment's own Python."""
+    """Returns a command that runs a script with the environment's own Python."""
     start = ("-I", "-S", "-c", textwrap.dedent(script), *words)
     base: dict[str, Any] = {"cwd": world.values["WORKSPACE"], "env": {"PATH": PATH}, "timeout": GENEROUS}
     return Command(argv=(world.values["PYTHON"], *start), **{**base, **changes})
@@ -40,7 +40,7 @@ def sh(environment: Environment, script: str, **changes: Any) -> CommandResult:
 
 
 def processes_with(environment: Environment, word: str) -> list[str]:
-    """Command lines that contain the word, as the environment itself sees them."""
+    """Returns the command lines that contain the word, as seen inside the environment."""
     script = """
         import os, sys
         for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -52,7 +52,7 @@ def processes_with(environment: Environment, word: str) -> list[str]:
                 print(pid, line)
     """
     with fresh(environment) as world:
-        # The word is cut in two, so that the question does not find itself.
+        # The word is split in two, so that the search does not find itself.
         done = environment.run(
             python(world, script.replace("sys.argv[1]", "(sys.argv[1] + sys.argv[2])"), word[:4], word[4:])
         )

@@ -1,10 +1,10 @@
-"""Tests that every report format has to pass. A test module of yours subclasses the contract and gives two fixtures:
+"""Reporter contract: tests that every report format must pass. Your test module subclasses it and defines two fixtures:
 
 class TestMyFormat(ReporterContract):
     @pytest.fixture
     def reporter(self) -> Reporter: ...
     @pytest.fixture
-    def journal(self) -> ReadJournal: ...  # of any run: pytest_codexsandbox.journal.store.read(FOLDER)
+    def journal(self) -> ReadJournal: ...    # of any run: pytest_codexsandbox.journal.store.read(FOLDER)
 """
 
 from pathlib import Path
@@ -31,12 +31,12 @@ class ReporterContract:
         assert reporter.file_name.isprintable()
 
     def test_it_renders_a_run_that_was_killed(self, reporter: Reporter, journal: ReadJournal, tmp_path: Path) -> None:
-        """Such a journal has no end, and may have no result."""
+        """The journal of a killed run has no end, and may have no results."""
         reporter.render(_killed(journal), tmp_path, run_dir=_RUN)
         assert (tmp_path / reporter.file_name).exists()
 
     def test_it_does_not_change_the_journal(self, reporter: Reporter, journal: ReadJournal, tmp_path: Path) -> None:
-        """Other reports and the closing screen are made of the same object."""
+        """Other reports and the closing screen use the same object."""
         before = _encoded(journal)
         reporter.render(journal, tmp_path, run_dir=_RUN)
         assert _encoded(journal) == before

@@ -1,4 +1,4 @@
-"""Tests that every suite has to pass. A test module of yours subclasses the contract and gives one fixture:
+"""Suite contract: tests that every suite must pass. Your test module subclasses it and defines one fixture:
 
 class TestMySuite(SuiteContract):
     @pytest.fixture
@@ -58,7 +58,7 @@ class SuiteContract:
         assert all(map(is_value, (suite.traits.name, *suite.doors, *suite.traits.policies)))
 
     def test_every_process_plans_the_same(self, suite: Suite[Any]) -> None:
-        """Workers plan for themselves: an answer that changes would give each of them other tests."""
+        """Every worker makes its own plan: an answer that changes would give the workers different tests."""
         again = type(suite)()
         assert (again.folder(), again.traits, again.fixture) == (suite.folder(), suite.traits, suite.fixture)
         assert _planned(again) == _planned(suite)

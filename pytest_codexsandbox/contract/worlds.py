@@ -1,4 +1,4 @@
-"""Fresh worlds: what is laid is there, what is seen is so, nothing is left."""
+"""Contract of fresh worlds: what is set up exists, what is observed is correct, and nothing is left."""
 
 import base64
 import hashlib
@@ -66,7 +66,7 @@ class WorldContract:
         with pytest.raises(HarnessError, match="cleared"):
             environment.look(world, ["@WORKSPACE@"])
 
-    # ---- laying and looking
+    # ---- setting up and looking
     def test_what_is_laid_is_seen(self, environment: Environment) -> None:
         given = [
             Given(kind="file", path="@WORKSPACE@/deep/er/file", content="text ä", mode=0o640),
@@ -76,7 +76,7 @@ class WorldContract:
         ]
         with fresh(environment) as world:
             environment.lay(world, given)
-            environment.lay(world, given[1:])  # several acts may want the same thing
+            environment.lay(world, given[1:])  # several acts may need the same thing
             file, folder, link, hard, top, none = environment.look(
                 world, [*(laid.path for laid in given), "@WORKSPACE@", "@WORKSPACE@/none"]
             ).values()
@@ -140,7 +140,7 @@ class WorldContract:
         row = "[('laid outside',)]"
         with fresh(environment) as world:
             environment.lay(world, given)
-            for expected in ([row, row, row, "database is locked"],) * 2:  # looking must not let the lock go
+            for expected in ([row, row, row, "database is locked"],) * 2:  # looking must not release the lock
                 files = [world.fill(laid.path) for laid in given]
                 said = [environment.run(python(world, SQLITE, file)).stdout.decode().strip() for file in files]
                 assert said == expected
@@ -148,7 +148,7 @@ class WorldContract:
             assert {"read.db-wal", "read.db-shm"} <= set(one(environment, world, "@OUTSIDE@").names)
             assert one(environment, world, "@OUTSIDE@/read.db#rows").text == '["laid outside"]'
 
-    # ---- litter
+    # ---- leftovers
     def test_new_names_are_litter_unless_they_are_known(self, environment: Environment) -> None:
         with fresh(environment) as world:
             environment.lay(world, [Given(kind="dir", path="@WORKSPACE@/asked/for")])
@@ -215,7 +215,7 @@ class WorldContract:
                     environment.put(world.fill(path), b"changed")
             assert environment.get(world.fill("@OUTSIDE@/x"), 100) == b"secret\n"
 
-    # ---- rigs
+    # ---- listeners
     def test_what_reaches_a_rig_is_written_down_by_its_very_word(self, environment: Environment) -> None:
         script = """
             import socket, sys
@@ -245,7 +245,7 @@ class WorldContract:
             assert environment.arrivals(word[:-1]) == ()
             assert environment.arrivals(word + "-c") == ()
 
-    # ---- the probe, held and read
+    # ---- the probe, stopped and inspected
     def test_a_waiting_probe_is_read_from_outside_and_then_goes_on(self, environment: Environment) -> None:
         with fresh(environment) as world:
             done = environment.run(_probe(world, "/bin/sh", "-c", '"$@"; exit 6', "sh"))
