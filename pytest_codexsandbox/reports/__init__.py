@@ -1,1 +1,1 @@
-"""What people read: each report is a pure function of a journal that has been read."""
+"""Reports for people and programs: each report is a pure function of a journal."""

@@ -25,7 +25,7 @@ def changed(
     """Yields name and content of each result file that has to be written. `results` are those of this run.
 
     `at`: the end of the run in milliseconds, by which Allure finds the newest of several results.
-    `failed_before`: another run left its exit code in this folder; a run that passes then says so as well.
+    `failed_before`: another run wrote its exit code to this folder; then a run that passes writes its own too.
     """
     states = {} if journal is None else journal.states()
     by_key: dict[str, list[str]] = {}
@@ -60,7 +60,7 @@ def _settled(result: Result, outcome: Outcome, verdict: str) -> Result:
 
 
 def _made(run: str, key: str, name: str, outcome: Outcome, at: int) -> tuple[str, Result]:
-    """A result without a test. Its file has the same name however often it is written."""
+    """Makes a result without a test. Its file name depends only on run and key, so writing it again replaces it."""
     identity = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{run} {key}"))
     labels = [{"name": RUN, "value": run}, {"name": KEY, "value": key}, {"name": "framework", "value": "pytest"}]
     made: Result = {

@@ -1,7 +1,7 @@
-"""Each environment by itself: what bubblewrap and `unshare` said there without Codex, beside how Codex starts there.
+"""Bare tools: what bubblewrap and `unshare` reported in each environment without Codex, next to how Codex starts there.
 
-Environments in which all of it is alike are one row. What a program said is no verdict: it has no sign and no colour of
-one, for nothing was promised about it.
+Equal environments share one row. The output of a bare tool is no verdict. It has no sign and no colour of a verdict,
+because nothing was promised about it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,12 +22,12 @@ OK: Final = "ok"
 MISSING: Final = "-"
 UNKNOWN: Final = "no fingerprint fits"
 _HELD: Final = (Verdict.CONFORMS, Verdict.NOT_APPLICABLE, Verdict.UNCONFINED)
-# Of a Codex that could not be had, or a call that was lost, nobody knows how it starts; its own block says why.
+# If a Codex is unavailable or a call was lost, its start is unknown; a separate block says why.
 _TELLS_NOTHING: Final = (*_HELD, Verdict.BROKEN)
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """Words that were said, and what they are known by."""
+    """A message of a program, with its fingerprint and cause."""
 
     words: str
     fingerprint: str
@@ -35,7 +35,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Notes:
-    """One of each: bubblewrap and Codex often say the same."""
+    """Keeps each note once: bubblewrap and Codex often report the same."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], Note] = {}
@@ -54,9 +54,9 @@ class BareToolField(msgspec.Struct, frozen=True, kw_only=True):
 class BareToolRow(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...]
     tried: tuple[BareToolField, ...]
-    codex: tuple[tuple[BareToolField, ...], ...]  # of each side; where releases differ, each of their answers once
+    codex: tuple[tuple[BareToolField, ...], ...]  # for each side; if releases differ, each distinct result once
     asked: str
-    rank: int  # 0: a start is red, 1: is known to fail, 2: something is refused, 3: nothing is
+    rank: int  # 0: a start is red, 1: a start is known to fail, 2: something is refused, 3: nothing is
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -65,14 +65,14 @@ class BareToolRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    columns: tuple[tuple[str, str], ...]  # name and command of what was tried
+    columns: tuple[tuple[str, str], ...]  # name and command of each attempt
     sides: tuple[str, ...]  # of Codex
-    rows: tuple[BareToolRow, ...]  # where a start fails first
-    untold: tuple[str, ...]  # environments of which nobody knows: they did not start, or their facts do not say it
+    rows: tuple[BareToolRow, ...]  # rows with a failing start first
+    untold: tuple[str, ...]  # environments without data: not started, or their facts do not contain it
 
 
 def view(journal: ReadJournal, states: Mapping[Key, Record]) -> View | None:
-    """None where nothing was tried in any environment."""
+    """Returns the view; None if no environment has such data."""
     names = environments_of(journal.plan.cells)
     told = {spec: journal.alone[spec] for spec in names if spec in journal.alone}
     if not told:
@@ -80,7 +80,7 @@ def view(journal: ReadJournal, states: Mapping[Key, Record]) -> View | None:
     columns = {one.name: one.command for found in told.values() for one in found.tried}
     starts = _starts(journal, states)
     sides = tuple(dict.fromkeys(side for found in starts.values() for side in found))
-    synthetic = {cell.environment for cell in journal.plan.cells if cell.synthetic}  # what is made up stands by itself
+    synthetic = {cell.environment for cell in journal.plan.cells if cell.synthetic}  # these have rows of their own
     notes = _Notes()
     alike: dict[tuple[object, ...], list[BareToolRow]] = {}
     for spec, found in told.items():
@@ -100,17 +100,17 @@ def view(journal: ReadJournal, states: Mapping[Key, Record]) -> View | None:
 
 
 def numbered(rows: Iterable[BareToolRow]) -> dict[Note, int]:
-    """What these rows refer to, in the order in which they do."""
+    """Numbers the notes of these rows, in the order in which the rows refer to them."""
     return {note: number for number, note in enumerate(dict.fromkeys(note for row in rows for note in row.notes), 1)}
 
 
 def token(field: BareToolField, numbers: Mapping[Note, int]) -> str:
-    """`ok`, `3` (what it said), `-` (not there); of Codex `P`, `F3`, `x3`."""
+    """Returns `ok`, `3` (number of its message) or `-` (not there); for Codex `P`, `F3`, `x3`."""
     return f"{field.sign}{numbers[field.note] if field.note else ''}"
 
 
 def headings(view: View) -> tuple[str, ...]:
-    """The names of what was tried, less what the column before says already: `bwrap`, `-net`, `-proc`."""
+    """Returns the column names, without a prefix that the column before has: `bwrap`, `-net`, `-proc`."""
     names = [name for name, _ in view.columns]
     return tuple(
         name.removeprefix(next((other for other in names[:place] if name.startswith(f"{other}-")), ""))
@@ -119,7 +119,7 @@ def headings(view: View) -> tuple[str, ...]:
 
 
 def as_data(journal: ReadJournal, states: Mapping[Key, Record]) -> list[dict[str, Any]]:
-    """For programs: each environment once, nothing folded."""
+    """Returns the data for programs: each environment once, without shared rows."""
     starts = _starts(journal, states)
     synthetic = {cell.environment for cell in journal.plan.cells if cell.synthetic}
     return [
@@ -183,7 +183,7 @@ def _said(tried: ToolAttempt, notes: _Notes) -> BareToolField:
 
 
 def _start(record: Record, found: BareToolResults, notes: _Notes) -> BareToolField:
-    """Of Codex. What was measured there stands beside it once, not again in every cause."""
+    """Returns the field of a start of Codex. The cause leaves out what the row already shows for the environment."""
     sign, word, style = SIGNS[record.verdict], WORDS[record.verdict], CLASSES[record.verdict]
     diagnosis = record.diagnosis
     if record.verdict in _TELLS_NOTHING:

@@ -1,7 +1,7 @@
-"""Name the bubblewrap of each call once, however it was seen: by its digest, by its path alone, with a version or not.
+"""Bubblewraps seen: names the bubblewrap of each call consistently, whether its digest, path or version is known.
 
-The agent reads the file on PATH; from outside the running program is seen, of which the digest or the version may be
-missing. One file is one name in a report.
+The agent reads the file on PATH. From outside, the running program is seen, whose digest or version may be missing. One
+file gets one name in a report.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,11 +12,11 @@ import msgspec
 from pytest_codexsandbox.model.bwrap_used import BwrapUsed, used
 from pytest_codexsandbox.model.journal_lines import CallLine
 
-_HEX = 64  # letters of a digest; `unreadable` is none
+_HEX = 64  # letters of a digest; `unreadable` is shorter
 
 
 def seen(calls: Iterable[CallLine], facts: Mapping[str, Mapping[str, Any]]) -> dict[str, BwrapUsed]:
-    """Return what set up the sandbox of each call that was looked at, by the call's id. `facts`: by environment."""
+    """Returns call id → what set up its sandbox, for each call that was inspected. `facts`: by environment."""
     found = {call.id: one for call in calls if (one := _of(call, facts.get(call.environment, {}))) is not None}
     best: dict[str, BwrapUsed] = {}
     for one in found.values():

@@ -1,5 +1,5 @@
-"""A journal seen from its generators: a block for each, its counts by topic, what its violations are called, and the
-line for its README. On the screen, as Markdown, as data."""
+"""Report by generator: for each generator its counts by topic, its violations by reason, and the line for its README.
+As text, as Markdown, as data."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ from pytest_codexsandbox.reports.generator_tally import Measured, measured, tall
 from pytest_codexsandbox.reports.readme_line import ASCII, NOT_TOLD, SIGNS, Summary, line, summaries
 from pytest_codexsandbox.reports.terminal_style import Paint
 
-SUITE: Final = "what Codex does"  # with the files: the suite of any cell
+SUITE: Final = "what Codex does"  # the suite of any cell, run with the generator's files
 _COLUMNS: Final = (
     (Verdict.CONFORMS, "conforms"), (Verdict.UNCONFINED, "unconfined"), (Verdict.VIOLATES, "violates"),
     (Verdict.EXPECTED, "known"), (Verdict.STALE, "stale"), (Verdict.BLOCKED, "blocked"), (Verdict.BROKEN, "broken"),
@@ -31,12 +31,12 @@ _DOUBT: Final = 300  # characters
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
-    """What violations are called, and where they are."""
+    """A reason of violations, and the results that have it."""
 
     word: str
     direction: str
     records: tuple[Record, ...]
-    following: tuple[Record, ...] = ()  # what Codex makes of the same fault
+    following: tuple[Record, ...] = ()  # results of Codex that follow from the same fault
 
     @property
     def promises(self) -> list[str]:
@@ -53,13 +53,13 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GeneratorBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """What is told of one generator."""
+    """The report about one generator."""
 
     summary: Summary
     where: str
     table: Table
     reasons: tuple[Reason, ...]
-    unmeasured: tuple[tuple[Verdict, str], ...]  # why something says nothing, with how often
+    unmeasured: tuple[tuple[Verdict, str], ...]  # reasons why something was not measured, with counts
 
 
 def blocks(journal: ReadJournal) -> list[GeneratorBlock]:
@@ -108,7 +108,7 @@ def _count(count: int, leaks: int, verdict: Verdict) -> str:
 
 
 def _reasons(cells: Sequence[Measured]) -> Iterator[Reason]:
-    """Leaks first, then the most."""
+    """Yields the reasons: leaks first, then the most frequent ones."""
     found: dict[tuple[str, bool], list[Record]] = {}
     for cell in cells:
         for word, records in cell.reasons().items():
@@ -160,7 +160,7 @@ def _shown(block: GeneratorBlock, paint: Paint) -> Iterator[str]:
         )
     for verdict, why in block.unmeasured[:_UNMEASURED]:
         yield from paint.wrapped(why, first=f"   {SIGNS_OF[verdict]} ", indent=" " * 5)
-    yield from ("", line(summary, ASCII if paint.ascii else SIGNS))  # one piece, however wide: it is pasted
+    yield from ("", line(summary, ASCII if paint.ascii else SIGNS))  # one line, however wide, because users copy it
 
 
 def _in_cases(reason: Reason) -> str:
@@ -176,7 +176,7 @@ def _follow(reason: Reason) -> str:
 
 
 def _aligned(table: Table, paint: Paint) -> Iterator[str]:
-    """Numbers below their words; where the screen is too narrow, words beside numbers."""
+    """Yields a table. If the screen is too narrow, each number stands next to its column's name."""
     wide = [max(map(len, column)) for column in zip(("", *table.heads), *table.rows, strict=True)]
     if 3 + sum(wide) + 2 * len(table.heads) > paint.width:
         for name, *counts in table.rows:
@@ -222,7 +222,7 @@ def marked(block: GeneratorBlock, level: str = "##") -> Iterator[str]:
 
 
 def readme_of(journal: ReadJournal) -> str:
-    """Return one block for each generator, which its author may paste into a README."""
+    """Returns one block for each generator, which its author may paste into a README."""
     return "\n".join(readme_block.block(one.summary) for one in blocks(journal)) or f"{markdown(_NONE)}\n"
 
 

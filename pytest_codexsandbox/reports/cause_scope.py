@@ -1,4 +1,4 @@
-"""Where something was seen: cells by their short names, and under which policies."""
+"""Cause scope: the short names of cells, and the policies, in which a cause was seen."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,16 +13,17 @@ from pytest_codexsandbox.reports.headlines import plural, shortened_list
 
 
 class Locations(msgspec.Struct, frozen=True, kw_only=True):
-    names: Mapping[str, str]  # of cells
+    names: Mapping[str, str]  # cell id → short name
     alike: CellGroups
-    sides: Mapping[Column, str]  # of their names
+    sides: Mapping[Column, str]  # column → name
     suites: SuiteIndex
 
     def side(self, side: Column) -> str:
         return self.sides.get(side, side.policy)
 
     def of(self, records: Iterable[Record]) -> list[str]:
-        """`0.163.0, 0.169.0 / read-only, workspace-write`: cells that share their policies in one text."""
+        """Returns texts like `0.163.0, 0.169.0 / read-only, workspace-write`. Cells with equal policies share one
+        text."""
         by_cell: dict[str, dict[str, None]] = {}
         for record in records:
             key = record.key
@@ -33,7 +34,8 @@ class Locations(msgspec.Struct, frozen=True, kw_only=True):
         return [f"{self._cells(cells)} / {shortened_list(sides, 6)}" for sides, cells in by_sides.items()]
 
     def _cells(self, cells: Sequence[str]) -> str:
-        """Their names; of many in a run of many axes, what they have in common."""
+        """Returns the names of cells. For many cells in a run over several axes, it returns what they have in
+        common."""
         if len(cells) > FEW and self.alike.speaks:
             return self.alike.told(cells)
         return shortened_list(self.names.get(cell, cell) for cell in cells)

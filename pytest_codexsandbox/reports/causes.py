@@ -1,4 +1,4 @@
-"""What went wrong, told once for each cause and not once for each result. Leaks come first."""
+"""Causes: groups the results that need attention by cause, so that each cause is reported once. Leaks come first."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -18,19 +18,19 @@ from pytest_codexsandbox.reports.headlines import plural
 from pytest_codexsandbox.reports.merged_remedies import merged
 
 _LOUD: Final = (Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE, Verdict.BLOCKED)
-_MEASURED: Final = 4  # of one deviation
+_MEASURED: Final = 4  # causes shown for one deviation
 _QUIET: Final = (Verdict.EXPECTED, Verdict.NOT_APPLICABLE)
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """Results that have one cause. The first of `records` is the one that is shown in full."""
+    """Results that have one cause. The first of `records` is shown in full."""
 
     verdict: Verdict
     direction: Direction
     records: tuple[Record, ...]
     suites: SuiteIndex
-    starts: tuple[Record, ...] = ()  # of what is blocked: the start checks that failed, told with it
-    blocker: Record | None = None  # of what is blocked: a start check that failed, also one that is told by itself
+    starts: tuple[Record, ...] = ()  # for blocked results: the failed start checks that are reported with them
+    blocker: Record | None = None  # for blocked results: a failed start check, also one that is reported separately
 
     @property
     def first(self) -> Record:
@@ -38,21 +38,21 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """Return what explains them, with the remedies as they are known in all their environments."""
+        """Returns the diagnosis of the results, with the remedies as known for all their environments."""
         blocker = (self.blocker,) if self.blocker else ()
         every = [one.diagnosis for one in (*blocker, *self.starts, *self.records) if one.diagnosis]
         return merged(every) if every else None
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """Of a known deviation: every cause that was found for it, with what its environment answered itself."""
+        """Returns, for a known deviation, every cause that was found, with what the environment itself reported."""
         found = [record.diagnosis for record in self.records if record.deviation and record.diagnosis]
         told = dict.fromkeys(f"{one.fingerprint}: {one.cause}" if one.fingerprint else one.cause for one in found)
         return tuple(told)[:_MEASURED]
 
     @property
     def what_blocks(self) -> str:
-        """Why nothing could be measured there, in a few words."""
+        """Returns in a few words why nothing could be measured."""
         told, _, _ = self.first.reason.partition(":")
         return told if 0 < len(told) < 60 else "the sandbox does not start"
 
@@ -62,40 +62,41 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def direct(self) -> tuple[Record, ...]:
-        """The results that show the cause."""
+        """Returns the results that show the cause."""
         return split(self.records, self.suites)[0]
 
     @property
     def following(self) -> tuple[Record, ...]:
-        """The results that follow from it: what Codex makes of a file with this fault."""
+        """Returns the results that follow from it: what Codex makes of a file with this fault."""
         return split(self.records, self.suites)[1]
 
     @property
     def counted(self) -> str:
-        """`140 results`, and how many follow from them."""
+        """Returns the count, like `140 results`, and how many results follow from them."""
         more = f", {len(self.following):,} more follow" if self.following else ""
         return f"{plural(len(self.direct), 'result')}{more}"
 
     @property
     def cases(self) -> tuple[str, ...]:
-        """Those that stand alone, such as the cases of the corpus of generators."""
+        """Returns the cases that stand alone, such as the cases of the corpus of generators."""
         found = (one.key.case for one in self.records if one.key.case and self.suites.stands_alone(one.key))
         return tuple(dict.fromkeys(found))
 
     @property
     def word(self) -> str:
-        """Returns the name that the check has for the fault; "" where it has none."""
+        """Returns the name that the check has for the fault; "" if it has none."""
         theirs = self.verdict is Verdict.VIOLATES and self.suites.of(self.first.key).names_faults
         return word_of(self.first) if theirs else ""
 
     @property
     def columns(self) -> tuple[tuple[str, str, str], ...]:
-        """(cell, door, policy) of every result."""
+        """Returns (cell, door, policy) of every result."""
         return tuple(dict.fromkeys((record.key.cell, record.key.door, record.key.policy) for record in self.records))
 
     @property
     def evidence(self) -> Evidence | None:
-        """The row that decided: of a violation the first in its direction, else the first that was not held."""
+        """Returns the row that decided: for a violation the first in its direction, else the first that was not
+        held."""
         rows = self.first.evidence
         return self.first.deciding or next((row for row in rows if not row.held), rows[0] if rows else None)
 
@@ -105,12 +106,12 @@ def promises_of(records: Iterable[Record]) -> tuple[str, ...]:
 
 
 def loud(states: Mapping[Key, Record], suites: SuiteIndex) -> list[Cause]:
-    """What is red or keeps something from being measured, worst first."""
+    """Returns the causes that are red or prevented a measurement, worst first."""
     return _causes(states.values(), _LOUD, suites)
 
 
 def quiet(states: Mapping[Key, Record], suites: SuiteIndex) -> list[Cause]:
-    """What is grey: known deviations, and what does not apply."""
+    """Returns the grey causes: known deviations, and what does not apply."""
     return _causes(states.values(), _QUIET, suites)
 
 
@@ -137,7 +138,7 @@ def _causes(records: Iterable[Record], wanted: tuple[Verdict, ...], suites: Suit
 
 
 def _place(cause: Cause, order: Mapping[Verdict, int]) -> tuple[int, int]:
-    """If the harness cannot be believed, nothing below it can."""
+    """Returns the sort order. A broken harness comes first: if it is wrong, no other result counts."""
     if cause.verdict is Verdict.BROKEN and cause.first.key.promise.partition(".")[0] == HARNESS:
         return (-1, 0)
     return (order[cause.verdict], severity(cause.direction))
@@ -156,7 +157,8 @@ class _Blocks:
         wanted = {self._place(one, one.blocked_by) for one in records if one.verdict is Verdict.BLOCKED}
         keyed = {self._place(one, one.key.promise): one for one in records}
         self._found = {place: one for place, one in keyed.items() if place in wanted}
-        # A leak is told by itself, and so is what blocks its own case alone, such as a file that does not load.
+        # A leak is reported separately. So is a result that blocks its own case alone, such as a file that does not
+        # load.
         self._starts = {
             place: one
             for place, one in self._found.items()
@@ -167,7 +169,7 @@ class _Blocks:
         return self._found.get(self._place(record, record.blocked_by))
 
     def is_told_elsewhere(self, record: Record) -> bool:
-        """Checks whether a result is a start check that is told with what it blocked."""
+        """Checks whether a result is a start check that is reported with the results it blocked."""
         return self._place(record, record.key.promise) in self._starts
 
     def starts_of(self, members: Iterable[Record]) -> tuple[Record, ...]:
@@ -175,13 +177,13 @@ class _Blocks:
         return tuple(self._starts[place] for place in wanted if place in self._starts)
 
     def _place(self, record: Record, promise: str) -> tuple[str, ...]:
-        """Returns what one start serves, or one case that stands alone."""
+        """Returns the key by which blocked results find their blocker: one start, or one case that stands alone."""
         key = record.key
         return promise, key.cell, key.door, key.policy, key.case if self.suites.stands_alone(key) else ""
 
 
 def _cause_of(record: Record, blocks: _Blocks) -> tuple[str, ...]:
-    """What must be equal for two results to have one cause. What is blocked has the cause of the start check."""
+    """Returns the values that two results of one cause share. A blocked result has the cause of the start check."""
     source = blocks.of(record) or record
     diagnosis = source.diagnosis
     told = (diagnosis.fingerprint, diagnosis.cause) if diagnosis and diagnosis.fingerprint else None
@@ -189,7 +191,7 @@ def _cause_of(record: Record, blocks: _Blocks) -> tuple[str, ...]:
         case Verdict.VIOLATES:
             return ("violates", _apart(record, blocks.suites, told is not None), *(told or ("", record.key.promise)))
         case Verdict.BLOCKED if record.blocked_by == BLOCKED_BY:
-            return ("blocked", record.reason.partition(" (sha256")[0])  # what was asked for, and what was used instead
+            return ("blocked", record.reason.partition(" (sha256")[0])  # requested and used bubblewrap
         case Verdict.BLOCKED:
             return ("blocked", *(told or ("", source.reason)))
         case Verdict.EXPECTED | Verdict.STALE:
@@ -199,13 +201,14 @@ def _cause_of(record: Record, blocks: _Blocks) -> tuple[str, ...]:
 
 
 def _apart(record: Record, suites: SuiteIndex, known: bool) -> str:
-    """Groups by one fault that checks name, whatever follows from it; a leak stays by itself."""
+    """Returns what separates results with the same known fault: "" if they belong together. A leak is always
+    separate."""
     together = known and suites.of(record.key).names_faults and record.direction != "leak"
     return "" if together else record.direction
 
 
 class Calls:
-    """Finds the call that a result speaks of."""
+    """Finds the call that a result is about."""
 
     def __init__(self, journal: ReadJournal) -> None:
         self._calls = {call.id: call for call in journal.calls}

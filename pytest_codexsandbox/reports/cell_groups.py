@@ -1,4 +1,5 @@
-"""What some of many cells have in common that the others have not: `all 8 cells with bwrap 0.4.1`. Pure."""
+"""Cell groups: describes some cells by what distinguishes them from the others: `all 8 cells with bwrap 0.4.1`.
+Pure."""
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
@@ -8,13 +9,13 @@ from pytest_codexsandbox.model.coverage import AXES
 from pytest_codexsandbox.model.journal_lines import CellRow
 from pytest_codexsandbox.reports.headlines import SYNTHETIC, plural, shortened_list
 
-FEW: Final = 3  # cells that are better named
-_AT_ONCE: Final = 3  # axes in one description
+FEW: Final = 3  # up to so many cells are named instead
+_AT_ONCE: Final = 3  # most axes in one description
 _VALUES: Final = 6
 
 
 class CellGroups:
-    """Over all cells of a run. Says nothing where one axis alone tells the cells apart: then names are short."""
+    """Describes groups of a run's cells. It applies only if several axes vary; with one axis the names are short."""
 
     def __init__(self, cells: Iterable[CellRow]) -> None:
         self._cells = {cell.id: cell for cell in cells}
@@ -26,8 +27,10 @@ class CellGroups:
         return len(self.varying) > 1
 
     def told(self, ids: Collection[str], *, rest: bool = False) -> str:
-        """`30 of the 41 cells with profile docker-default, sys-admin and codex other than 0.40.0`. `rest`: the others
-        are described, so what has no description of its own needs none."""
+        """Returns a text like `30 of the 41 cells with profile docker-default, sys-admin and codex other than 0.40.0`.
+
+        `rest`: all other cells are described already, so a vague description becomes `the other cells`.
+        """
         chosen = [self._cells[id] for id in ids if id in self._cells]
         told = self._told(chosen, rest=rest)
         synthetic = bool(chosen) and all(cell.synthetic for cell in chosen)
@@ -44,7 +47,7 @@ class CellGroups:
         return f"{how_many} cells with {' and '.join(self._said(chosen, axis) for axis in axes)}"
 
     def _axes(self, chosen: Sequence[CellRow]) -> tuple[str, ...]:
-        """The fewest that tell them from the others best."""
+        """Returns the smallest set of axes that distinguishes this group best."""
         narrower = [axis for axis, found in self.varying.items() if _values(chosen, axis) != found]
         tried = [axes for size in range(min(_AT_ONCE, len(narrower)) + 1) for axes in combinations(narrower, size)]
         return min(tried, key=lambda axes: (self._fitting(chosen, axes), len(axes), self._length(chosen, axes)))
@@ -53,7 +56,7 @@ class CellGroups:
         return sum(len(_values(chosen, axis)) for axis in axes)
 
     def _fitting(self, chosen: Sequence[CellRow], axes: Sequence[str]) -> int:
-        """How many cells of the run have these values."""
+        """Returns how many cells of the run have these values."""
         wanted = {axis: _values(chosen, axis) for axis in axes}
         return sum(
             all(cell.axes.get(axis, "") in values for axis, values in wanted.items()) for cell in self._cells.values()

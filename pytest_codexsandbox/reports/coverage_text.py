@@ -1,4 +1,5 @@
-"""How wide a run was: its environments in few lines, the pairs of values that it measured, what could not be had."""
+"""Coverage text: the environments of a run in few lines, the pairs of values that it measured, and what was
+unavailable."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,7 +16,8 @@ _REASONS: Final = 3
 
 
 def environments(journal: ReadJournal, limit: int) -> list[str]:
-    """One line for each; where they are too many, containers are one line together, and who did not start is named."""
+    """Returns one line for each environment. If there are too many, containers share one line, and those that did not
+    start are named."""
     every = machines(journal)
     if len(every) <= limit:
         return every
@@ -48,7 +50,7 @@ def _together(journal: ReadJournal, contained: Mapping[str, CellRow]) -> str:
 
 
 def pairs(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
-    """What the cells were picked for, and whether they measured it: a cell that was not measured shows no pair."""
+    """Returns which pairs the cells were picked for, and how many were measured. Only a measured cell covers pairs."""
     asked = journal.plan.coverage
     if asked is None:
         return []
@@ -69,7 +71,7 @@ def pairs(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
 
 
 def counted(journal: ReadJournal, states: Mapping[Key, Record]) -> tuple[int, int]:
-    """Of the pairs: how many the plan holds, how many of these were measured."""
+    """Returns how many pairs the plan holds, and how many of these were measured."""
     asked = journal.plan.coverage
     if asked is None:
         return 0, 0
@@ -79,14 +81,14 @@ def counted(journal: ReadJournal, states: Mapping[Key, Record]) -> tuple[int, in
 
 
 def without_sandbox(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
-    """Cells that are no success although nothing in them is red: said, because known deviations are told quietly."""
+    """Returns a line about cells without any sandbox. Nothing is red in them, but they are no success."""
     refused = known_without_sandbox(states.values())
     told = f"no sandbox starts in {len(refused):,} of {plural(len(journal.plan.cells), 'cell')}, as is known"
     return [f"{told}: nothing was measured there"] if refused else []
 
 
 def not_had(journal: ReadJournal) -> list[str]:
-    """What was asked for and is not on this machine: no cell of it was measured, and none is a success."""
+    """Returns what was requested and is unavailable on this machine: no cell of it was measured."""
     reasons: dict[str, list[str]] = {}
     for nothing in journal.plan.not_planned:
         if nothing.kind == UNAVAILABLE:
@@ -95,7 +97,7 @@ def not_had(journal: ReadJournal) -> list[str]:
 
 
 def left_out(journal: ReadJournal, limit: int, *, every: bool = False) -> list[str]:
-    """What else is not in the plan, by reason; first what the user's own words kept out of it."""
+    """Returns what else is not in the plan, by reason; first what the user excluded."""
     reasons: dict[str, list[str]] = {}
     for nothing in sorted(journal.plan.not_planned, key=lambda one: not one.kind):
         if nothing.kind != UNAVAILABLE:

@@ -1,16 +1,16 @@
-"""A diff as lines that are the user's, the generator's, or both's. Pure."""
+"""Diff lines: marks each line of a diff as the user's, the generator's, or both. Pure."""
 
 from collections.abc import Iterator
 from typing import Literal
 
 Kind = Literal["user", "generator", "both", "place"]
 SIGNS: dict[Kind, str] = {"user": "-", "generator": "+", "both": " ", "place": " "}
-"""What a line begins with: colour only repeats it."""
+"""The sign in front of a line. Colour only repeats it."""
 WORDS: dict[Kind, str] = {"user": "the user's", "generator": "the generator's", "both": "", "place": ""}
 
 
 def lines_of(diff: str) -> list[tuple[Kind, str]]:
-    """Without the names of the files, and without the sign in front."""
+    """Returns the lines without file names and without the sign in front."""
     return list(_lines(diff)) if diff else []
 
 

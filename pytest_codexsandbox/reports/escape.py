@@ -1,7 +1,7 @@
-"""Evidence is hostile: a program under test chooses the bytes that a report shows. One rule for each format.
+"""Escaping: a program under test chooses the bytes that a report shows, so every format escapes them by one rule.
 
-Whatever the format, characters that cannot be seen, or that change how their neighbours are seen (terminal escapes,
-right-to-left overrides, zero-width signs), are spelled out: `\\x1b`, `\\u202e`.
+In every format, invisible characters and characters that change their neighbours (terminal escapes, right-to-left
+overrides, zero-width characters) are spelled out: `\\x1b`, `\\u202e`.
 """
 
 import re
@@ -13,20 +13,20 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _ORNAMENTS: Final = str.maketrans({
     "·": "|", "×": "x", "—": "-", "–": "-", "…": "...", "→": "->", "≤": "<=", "≥": ">=", "“": '"', "”": '"', "’": "'",
 })  # fmt: skip
-# What could mean something inside a line to Markdown, to GitHub's additions to it (mentions, references, addresses,
-# emoji, mathematics), to a template or to HTML. Rounded brackets mean nothing without the square ones.
+# Characters with a meaning inside a line: for Markdown, GitHub's additions (mentions, references, addresses, emoji,
+# mathematics), templates or HTML. Round brackets mean nothing without square ones.
 _MARKDOWN = re.compile(r"[#$&*<>@\[\\\]`{|}~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=//|\w)|(?<=[wW]{3})\.")
 
 
 def visible(text: str) -> str:
-    """One line that shows every character of `text`."""
+    """Returns one line that shows every character of `text`."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_shown, text))
 
 
 def visible_lines(text: str) -> list[str]:
-    """Like `visible`, but line ends stay line ends."""
+    """Returns lines as `visible` shows them; line ends stay line ends."""
     return [visible(line.removesuffix("\r")) for line in text.split("\n")]
 
 
@@ -44,7 +44,7 @@ def spelled(character: str) -> str:
 
 
 def ascii_only(text: str) -> str:
-    """For CI logs: our own ornaments have twins, everything else beyond ASCII is spelled."""
+    """Returns ASCII for CI logs: our own symbols have ASCII forms, all other characters are spelled out."""
     if text.isascii():
         return text
     twinned = text.translate(_ORNAMENTS)
@@ -52,24 +52,24 @@ def ascii_only(text: str) -> str:
 
 
 def clipped(text: str, limit: int) -> str:
-    """At most about `limit` characters, and how much is missing."""
+    """Returns at most about `limit` characters, and how many are missing."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}… (and {len(text) - limit:,} more characters)"
 
 
 def markdown(text: str) -> str:
-    """Inline text that means nothing to Markdown: no emphasis, link, mention, reference, HTML, nor table bar."""
+    """Returns inline text without meaning to Markdown: no emphasis, link, mention, reference, HTML or table bar."""
     return _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", visible(text))
 
 
 def markdown_code(text: str) -> str:
-    """Inline code. As HTML, because a bar inside backticks still ends a table cell."""
+    """Returns inline code as HTML, because a bar inside backticks still ends a table cell."""
     return f"<code>{markdown(text)}</code>"
 
 
 def markdown_block(text: str, info: str = "text") -> str:
-    """A fenced block whose fence is longer than any run of backticks inside. `info`: a word of ours."""
+    """Returns a fenced block. Its fence is longer than any run of backticks inside. `info`: a trusted word."""
     lines = "\n".join(visible_lines(text))
     longest = max((len(run) for run in re.findall(r"`+", lines)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -77,7 +77,7 @@ def markdown_block(text: str, info: str = "text") -> str:
 
 
 def width_of(text: str) -> int:
-    """How many columns of a terminal it takes."""
+    """Returns how many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)
     return sum(_width(character) for character in text)

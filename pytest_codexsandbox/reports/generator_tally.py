@@ -1,4 +1,4 @@
-"""Of a journal: each generator in each cell, promise by promise over the cases of the corpus. Pure."""
+"""Generator tally: each generator in each cell of a journal, promise by promise over the corpus. Pure."""
 
 import shlex
 from collections import Counter
@@ -15,14 +15,14 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.model.verdict import RED, Verdict
 
-_OURS: Final = "generator-"  # fingerprints of what generators do
-_AXIS: Final = "generator"  # of a cell
-ROWS: Final = "rows of its own"  # cases of its declaration's decision matrix
-UNGROUPED: Final = "on their own"  # cases that are no user's file: other writers, older shapes, or none at all
+_OURS: Final = "generator-"  # prefix of fingerprints of generators' faults
+_AXIS: Final = "generator"  # the axis of a cell
+ROWS: Final = "rows of its own"  # group of cases from its declaration's decision matrix
+UNGROUPED: Final = "on their own"  # group of cases without a user's file: other writers, older shapes, or none
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """How many results have each verdict."""
+    """Counts results by verdict."""
 
     counts: Mapping[Verdict, int]
     leaks: int = 0
@@ -36,12 +36,12 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asked(self) -> int:
-        """Without what does not apply."""
+        """Returns the number of results, without those that do not apply."""
         return self.total - self[Verdict.NOT_APPLICABLE]
 
     @property
     def held(self) -> str:
-        """`188 of 204`."""
+        """Returns a text like `188 of 204`."""
         return f"{self[Verdict.CONFORMS] + self[Verdict.UNCONFINED]:,} of {self.asked:,}"
 
 
@@ -52,19 +52,19 @@ def tally(records: Iterable[Record]) -> Tally:
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """One generator in one cell."""
+    """The results of one generator in one cell."""
 
     cell: CellRow
     row: GeneratorRow
-    codex: str  # the release, as it calls itself
+    codex: str  # the release that Codex reports
     about: Mapping[str, tuple[Record, ...]]  # promise → its results, one for each case
-    suite: tuple[Record, ...]  # what Codex does with its files, asked as of any cell
+    suite: tuple[Record, ...]  # what Codex does with its files, measured as in any cell
     trust: tuple[Record, ...]  # whether the harness can be believed here
     stories: Mapping[str, StoryLine]  # by case
     claims: Mapping[str, ClaimLine]  # by case
     calls: Mapping[str, CallLine]  # by id
-    groups: Mapping[str, tuple[str, ...]]  # group → cases, of those that were asked for
-    corpus: int  # cases that there are
+    groups: Mapping[str, tuple[str, ...]]  # group → its cases that were checked
+    corpus: int  # number of cases in the corpus
     suites: SuiteIndex
 
     @property
@@ -73,7 +73,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cases(self) -> int:
-        """Of the corpus, how many were asked for."""
+        """Returns how many cases of the corpus were checked."""
         return len(self._corpus)
 
     @property
@@ -84,7 +84,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def declined(self) -> frozenset[str]:
-        """Cases in which its first run changed nothing and said so: nothing that it writes was seen there."""
+        """Returns the cases in which the first run declined and changed nothing. They show nothing of what it
+        writes."""
         return frozenset(
             case
             for case, story in self.stories.items()
@@ -94,17 +95,18 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def declined_of_corpus(self) -> int:
-        """Without the rows of its own matrix, which say themselves where it is to decline."""
+        """Counts declined cases of the corpus. Rows of its own matrix are left out, because they may require a
+        refusal."""
         return len(self.declined & self._corpus)
 
     def why(self, case: str) -> str:
-        """Of a row of its matrix."""
+        """Returns the reason of a row of its decision matrix; "" for other cases."""
         place = int(case.removeprefix(ROW)) if is_row(case) else 0
         return self.row.rows[place - 1] if 0 < place <= len(self.row.rows) else ""
 
     @property
     def confined(self) -> str:
-        """By what; "" where one of its runs was not."""
+        """Returns what confined the generator; "" if one of its runs was unconfined."""
         told = {story.confined for story in self.stories.values()}
         if "" in told or any(one.verdict is Verdict.UNCONFINED for one in self.trust):
             return ""
@@ -122,7 +124,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def reasons(self) -> dict[str, list[Record]]:
-        """What its violations are called → those, most of them first."""
+        """Returns reason → violations, the most frequent reason first."""
         found: dict[str, list[Record]] = {}
         for record in self.records:
             if record.verdict is Verdict.VIOLATES:
@@ -130,7 +132,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         return dict(sorted(found.items(), key=lambda pair: -len(pair[1])))
 
     def red_cases(self) -> Iterator[tuple[str, list[Record]]]:
-        """Cases in which something needs attention, with that."""
+        """Yields the cases that need attention, with their results."""
         found: dict[str, list[Record]] = {}
         for record in self.records:
             if record.verdict in RED or record.verdict is Verdict.EXPECTED:
@@ -139,7 +141,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def word_of(record: Record) -> str:
-    """Of a violation: what its cause is called; without one, the check's word or the errno that was seen."""
+    """Returns the name of a violation's cause; without one, the check's word or the errno."""
     known = record.diagnosis.fingerprint if record.diagnosis else ""
     row = record.deciding
     if known.startswith(_OURS) or row is None or not row.reason:
@@ -148,7 +150,7 @@ def word_of(record: Record) -> str:
 
 
 def measured(journal: ReadJournal, states: Mapping[Key, Record]) -> list[Measured]:
-    """Every cell with a generator, in the order of the plan."""
+    """Returns every cell with a generator, in the order of the plan."""
     return _Reader(journal, states).cells()
 
 
@@ -190,7 +192,7 @@ class _Reader:
         )
 
     def _grouped(self, asked: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """In the order of the corpus; what is not of it comes last."""
+        """Returns group → cases in the order of the corpus; other cases come last."""
         found: dict[str, dict[str, None]] = {group: {} for group in dict.fromkeys(self._groups.values())}
         for case in dict.fromkeys(asked):
             own = ROWS if is_row(case) else UNGROUPED
@@ -211,7 +213,7 @@ def _of_harness(record: Record) -> bool:
 
 
 def paste(journal: ReadJournal, record: Record) -> tuple[str, ...]:
-    """The line that shows one case of a generator again; nothing for any other result."""
+    """Returns the command that repeats one case of a generator; nothing for any other result."""
     name = next((one.axes.get(_AXIS) for one in journal.plan.cells if one.id == record.key.cell), "")
     cases = {case.id for case in journal.plan.cases}
     known = record.key.case in cases or is_row(record.key.case)
@@ -231,7 +233,7 @@ def paste(journal: ReadJournal, record: Record) -> tuple[str, ...]:
 
 
 def _words(spec: str) -> Sequence[str]:
-    """A command as its user types it; another spec is one word."""
+    """Returns the words of a command as its user types it; another spec is one word."""
     scheme, _, text = spec.partition(":")
     try:
         return shlex.split(text) if scheme == "cmd" else (spec,)

@@ -1,6 +1,6 @@
-"""The matrix as data, for every report: rows are promises, columns are (cell, door, policy), a field is a verdict.
+"""Grid: the matrix as data for every report: rows are promises, columns are (cell, door, policy), a field is a verdict.
 
-Cells that behave alike in every field are one group. Pure, and linear in the number of planned keys.
+Cells with equal fields form one group. Pure, and linear in the number of planned keys.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from pytest_codexsandbox.reports.headlines import SYNTHETIC
 
 
 class Column(msgspec.Struct, frozen=True):
-    """What a column measures in its cell."""
+    """A column within a cell: door and policy."""
 
     door: str
     policy: str
@@ -29,8 +29,8 @@ class GridRow(msgspec.Struct, frozen=True, kw_only=True):
     promise: str
     case: str
     title: str
-    fields: dict[str, dict[Column, Record]]  # by cell; of cases that stand alone the worst
-    cases: dict[tuple[str, Column], tuple[Record, ...]] = {}  # (cell, side) → what its field stands for, where several
+    fields: dict[str, dict[Column, Record]]  # by cell; of cases that stand alone, the worst
+    cases: dict[tuple[str, Column], tuple[Record, ...]] = {}  # (cell, side) → its results, if several
 
     @property
     def topic(self) -> str:
@@ -38,7 +38,7 @@ class GridRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Within its topic."""
+        """Returns the name within its topic."""
         return self.promise.partition(".")[2] + (f" [{self.case}]" if self.case else "")
 
     def verdict(self, cell: str, side: Column) -> Verdict | None:
@@ -50,7 +50,8 @@ class GridRow(msgspec.Struct, frozen=True, kw_only=True):
         return self.cases.get((cell, side)) or ((found,) if found else ())
 
     def held(self, columns: Iterable[tuple[str, Column]]) -> str:
-        """`188 of 204`, where one of these columns has cases that the sign stands for."""
+        """Returns `188 of 204` for one column with several cases; for several such columns the largest number of
+        cases."""
         several = [self.cases[column] for column in columns if column in self.cases]
         if len(several) != 1:
             return f"{max(map(len, several)):,} cases" if several else ""
@@ -59,7 +60,7 @@ class GridRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells that nothing in the matrix tells apart."""
+    """Cells with the same verdicts in the whole matrix."""
 
     cells: tuple[CellRow, ...]
 
@@ -131,7 +132,7 @@ def _topic(promise: str) -> str:
 
 
 def _sides(states: dict[Key, Record]) -> tuple[Column, ...]:
-    """Doors as they occur, in each of them the policies from the strictest to the widest."""
+    """Returns doors as they occur, and for each door the policies from the strictest to the widest."""
     found = dict.fromkeys((key.door, key.policy) for key in states)
     doors = {door: place for place, door in enumerate(dict.fromkeys(door for door, _ in found))}
     policies = {policy: place for place, policy in enumerate(POLICIES)}
@@ -140,7 +141,7 @@ def _sides(states: dict[Key, Record]) -> tuple[Column, ...]:
 
 
 def _groups(cells: Iterable[CellRow], rows: tuple[GridRow, ...], sides: tuple[Column, ...]) -> tuple[Group, ...]:
-    alike: dict[tuple[bool, tuple[tuple[Verdict, ...], ...]], list[CellRow]] = {}  # what is synthetic stands by itself
+    alike: dict[tuple[bool, tuple[tuple[Verdict, ...], ...]], list[CellRow]] = {}  # synthetic cells are apart
     for cell in cells:
         column = tuple(tuple(record.verdict for record in row.records(cell.id, side)) for row in rows for side in sides)
         if any(column):
@@ -149,7 +150,8 @@ def _groups(cells: Iterable[CellRow], rows: tuple[GridRow, ...], sides: tuple[Co
 
 
 def side_names(sides: Iterable[Column], suites: SuiteIndex) -> dict[Column, str]:
-    """A policy, and its door where policies come through several. Some suites have policies that name a column."""
+    """Returns the name of each column: the policy, and its door if policies are measured through several. Policies of
+    some suites name a column by themselves."""
     sides = tuple(sides)
     with_door = {side for side in sides if suites.of_policy(side.policy).names_door}
     one_door = len({side.door for side in with_door}) <= 1
@@ -159,7 +161,7 @@ def side_names(sides: Iterable[Column], suites: SuiteIndex) -> dict[Column, str]
 
 
 def names_of(cells: Iterable[CellRow]) -> dict[str, str]:
-    """Cell id → the shortest name that still tells the cells of this run apart."""
+    """Returns cell id → the shortest name that distinguishes the cells of this run."""
     cells = tuple(cells)
     several = {
         name: len({_value(cell, name) for cell in cells}) > 1 for name in ("environment", "subject", "generator")
@@ -179,7 +181,7 @@ def names_of(cells: Iterable[CellRow]) -> dict[str, str]:
 
 
 def environments_of(cells: Iterable[CellRow]) -> dict[str, str]:
-    """Environment id → the same name without what stands behind it in those of cells."""
+    """Returns environment id → its short name, without the other parts of a cell's name."""
     cells = tuple(cells)
     same = common(cells)
     found = {
@@ -196,12 +198,12 @@ def _value(cell: CellRow, name: str) -> str:
 
 
 def _labelled(cell: CellRow, name: str) -> str:
-    """A refusal that was manufactured is never shown as if a kernel had refused."""
+    """Adds `synthetic`: a manufactured refusal is never shown as if a kernel had refused."""
     return f"{name} ({SYNTHETIC})" if cell.synthetic and SYNTHETIC not in name else name
 
 
 def common(cells: Iterable[CellRow]) -> dict[str, str]:
-    """What is left away in those names: axis → the value that every cell has, where all are in containers."""
+    """Returns what short names leave out: axis → the value of every cell, if all cells are containers."""
     cells = tuple(cells)
     if len(cells) < 2 or not all(map(_parts, cells)):
         return {}
@@ -213,7 +215,8 @@ def common(cells: Iterable[CellRow]) -> dict[str, str]:
 
 
 def _parts(cell: CellRow) -> dict[str, str]:
-    """The parts of a container's id, by axis; nothing for another environment. An id is compared, never parsed."""
+    """Returns the parts of a container's id, by axis; nothing for other environments. The id is compared, never
+    parsed."""
     axes = {axis: cell.axes.get(axis, "") for axis in ("distro", "bwrap", "profile", "user")}
     parts = axes | {"bwrap": f"bwrap-{axes['bwrap']}"}
     return parts if "~".join(parts.values()) == cell.environment else {}

@@ -1,4 +1,4 @@
-"""What was measured and with what, said in one line each, for the head of every report."""
+"""Headlines: one line each about what was measured and with what, for the head of every report."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,8 +15,8 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.bubblewraps_seen import seen
 
-SYNTHETIC: Final = "synthetic"  # of a cell whose refusal is manufactured
-_SHOWN: Final = 4  # names in a list before it is counted instead
+SYNTHETIC: Final = "synthetic"  # label of a cell whose refusal is manufactured
+_SHOWN: Final = 4  # names in a list before the rest is counted
 _SOURCES: Final = {
     "installed": "installed here",
     "path": "a file of yours",
@@ -56,7 +56,7 @@ def _subject(subject: SubjectLine) -> str:
 
 
 def _behind(journal: ReadJournal, subject: SubjectLine) -> str:
-    """A script's digest is not that of the Codex that it starts."""
+    """Names the Codex that a script starts: the script's digest is not that of the Codex."""
     if not subject.facts.get("script"):
         return ""
     calls = (call.observation for call in journal.calls if call.subject == subject.id and not call.control)
@@ -65,14 +65,14 @@ def _behind(journal: ReadJournal, subject: SubjectLine) -> str:
 
 
 def machines(journal: ReadJournal) -> list[str]:
-    """One line for each environment, however many workers opened it."""
+    """Returns one line for each environment, however many workers opened it."""
     lines = {line.spec: line for line in reversed(journal.environments)}
     specs = dict.fromkeys(cell.environment for cell in journal.plan.cells)
     return [_machine(spec, lines.get(spec), journal.plan.cells) for spec in specs]
 
 
 def changed(journal: ReadJournal) -> list[str]:
-    """One line for each environment whose machine changed while it was measured."""
+    """Returns one line for each environment whose machine changed during the measurement."""
     found = changes(journal.environments)
     return [f"{spec} changed while the run went on: {'; '.join(told)}" for spec, told in found.items()]
 
@@ -101,7 +101,7 @@ def _user(facts: Mapping[str, Any]) -> str:
 
 
 def fact(facts: Mapping[str, Any], *names: str) -> str:
-    """The first of `names` that is a plain value."""
+    """Returns the first of `names` that has a plain value."""
     for name in names:
         value = facts.get(name)
         if isinstance(value, str | int | float) and value != "":
@@ -121,7 +121,7 @@ def plan(journal: ReadJournal) -> str:
 
 
 def counts(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
-    """One equation that adds up, whatever happened, in parts that belong together."""
+    """Returns the counts as one equation that always adds up, in parts that belong together."""
     found = dict.fromkeys(Verdict, 0)
     leaks = 0
     for record in states.values():
@@ -142,7 +142,7 @@ def _term(verdict: Verdict, word: str, leaks: int) -> str:
 
 
 def synthetic(journal: ReadJournal, states: Mapping[Key, Record]) -> list[Record]:
-    """Of cells whose refusal is manufactured: they say how Codex takes it, and nothing of what a kernel supports."""
+    """Returns the results of synthetic cells. They show how Codex reacts to a refusal, and nothing about a kernel."""
     cells = {cell.id for cell in journal.plan.cells if cell.synthetic}
     return [record for key, record in states.items() if key.cell in cells]
 
@@ -156,13 +156,13 @@ def _times(journal: ReadJournal) -> list[str]:
     if journal.end is None:
         return []
     inside = journal.end.seconds_in_codex
-    if inside > journal.end.seconds:  # calls side by side, or several workers
+    if inside > journal.end.seconds:  # parallel calls, or several workers
         return [f"{journal.end.seconds:.1f} s", f"{inside:.1f} s in Codex, calls side by side counted each"]
     return [f"{inside:.1f} s in Codex", f"{max(0.0, journal.end.seconds - inside):.1f} s ours"]
 
 
 def incomplete(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
-    """Returns what is missing of a run, or what its end contradicts; "" when it is whole."""
+    """Returns what is missing of a run, or what its end contradicts; "" if it is complete."""
     missing = sum(1 for record in states.values() if record.attempt == 0 and record.verdict is Verdict.BROKEN)
     if journal.end is None:
         torn = f" ({journal.torn})" if journal.torn else ""
@@ -172,8 +172,10 @@ def incomplete(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
 
 
 def contradiction(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
-    """Returns why a journal cannot be relied on: it has no end, or its end is not that of its results. A run that was
-    interrupted and says so is neither."""
+    """Returns why a journal cannot be relied on; "" if it can.
+
+    Either it has no end, or its end does not match its results. A run that reports its own interruption is neither.
+    """
     if journal.end is None:
         return incomplete(journal, states)
     found = count(states.values())
@@ -182,7 +184,7 @@ def contradiction(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
 
 
 def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:
-    """What the run counted when it ended, against its results: they differ only where somebody changed a line."""
+    """Compares the counts at the run's end with its results. They differ only if lines were changed or lost."""
     differ = [
         f"{ended.get(word, 0):,} {word}, not {number:,}"
         for word, number in found.items()
@@ -192,14 +194,14 @@ def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:
 
 
 def _lost_calls(journal: ReadJournal) -> str:
-    """Names a call that a result was judged by and that is not in the journal."""
+    """Returns the first call that a result refers to and that is not in the journal."""
     there = {call.observation.id for call in journal.calls}
     lost = next(((record.key, call) for record in journal.records for call in record.calls if call not in there), None)
     return f"CHANGED: a call is missing that a result was judged by: {lost[1]} ({lost[0]})" if lost else ""
 
 
 def _no_success(journal: ReadJournal) -> str:
-    """Compares exit code 0 with what a run cannot pass with, apart from its results."""
+    """Checks exit code 0 against other reasons, apart from results, why a run cannot pass."""
     assert journal.end is not None
     found = {
         "left behind by codexsandbox": journal.end.leaks,
@@ -211,7 +213,7 @@ def _no_success(journal: ReadJournal) -> str:
 
 
 def strict(journal: ReadJournal, states: Mapping[Key, Record], limit: int) -> list[str]:
-    """List what a strict run does not accept. Each reason has one line with its results and promises."""
+    """Returns what a strict run does not accept: one line for each reason, with its results and promises."""
     keys = too_little(states, journal.plan.not_applicable) if journal.run.strict else []
     groups: dict[tuple[str, str], list[str]] = {}
     for key in keys:
@@ -224,7 +226,7 @@ def strict(journal: ReadJournal, states: Mapping[Key, Record], limit: int) -> li
 
 
 def _another_exit(end: EndLine, found: Mapping[str, int]) -> str:
-    """Compares the exit code with its own reasons, and with results that cannot end with it."""
+    """Checks the exit code against its own reasons, and against results that cannot end with it."""
     first = end.reasons[0].partition(" ")[0] if end.reasons else "0"
     if first != str(end.exit):
         return f"CHANGED: the run ended with exit code {end.exit}, and the first of its reasons with {first}"
@@ -233,9 +235,10 @@ def _another_exit(end: EndLine, found: Mapping[str, int]) -> str:
     return told if red and (end.exit == 0 or (found["violates"] and end.exit > 4)) else ""
 
 
-# ---- posture: what really ran
+# ---- posture: which sandbox really ran
 def posture(journal: ReadJournal) -> list[str]:
-    """Tell each way in which a sandbox was set up: by what, in whose calls and how many; what was asked for in vain."""
+    """Returns each way in which a sandbox was set up: by which program, for whose calls and how many. It adds what was
+    requested in vain."""
     calls = [call for call in journal.calls if not call.control and _sandboxed(call)]
     found = seen(calls, {line.id: line.facts for line in journal.environments})
     ways: dict[str, Counter[str]] = {}
@@ -277,6 +280,6 @@ def _way(call: CallLine, found: BwrapUsed | None) -> str:
 
 
 def _in_vain(journal: ReadJournal) -> list[str]:
-    """Calls whose sandbox was set up by another bubblewrap than the cell's."""
+    """Returns calls whose sandbox was set up by another bubblewrap than the cell's."""
     found = Counter(call.another_bwrap for call in journal.calls if call.another_bwrap)
     return [f"{told} in {plural(count, 'call')}: not counted as measured" for told, count in found.items()]

@@ -1,7 +1,7 @@
-"""One page that needs nothing but itself: no script, no request, works from disk and in print.
+"""HTML report: one page without scripts or requests, which works from disk and in print.
 
-Whatever goes into the template passes two walls: characters that cannot be seen are spelled out, then Jinja escapes.
-The page's own policy forbids everything but its one style sheet, so that a hole in both would still do nothing.
+Two steps protect every value in the template: invisible characters are spelled out, then Jinja escapes. The page's
+content policy forbids everything but its one style sheet, so that a hole in both would still do nothing.
 """
 
 import base64
@@ -81,7 +81,7 @@ def _spelled(value: Any) -> Any:
 
 
 def _lines(text: str) -> Markup:
-    """Output of a program: its line ends stay."""
+    """Returns a program's output with its line ends."""
     return Markup("\n").join(escape(line) for line in visible_lines(text.rstrip("\n")))
 
 

@@ -1,4 +1,5 @@
-"""What the HTML page tells below its matrix: causes, promises with their evidence, machines. Words, no decisions."""
+"""HTML evidence: the texts below the matrix of the HTML page: causes, promises with evidence, machines. It decides
+nothing."""
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,16 +22,16 @@ from pytest_codexsandbox.reports.headlines import plural, shortened_list
 from pytest_codexsandbox.reports.html_matrix import Sign, sign_of
 from pytest_codexsandbox.reports.terminal_causes import again
 
-TEXT: Final = 4_000  # characters of one text; the whole of it is in the journal
+TEXT: Final = 4_000  # characters of one text; the journal has all of it
 _DIFF: Final = 40  # lines
-_WIDE: Final = 300  # characters of one
+_WIDE: Final = 300  # characters of one line
 _ROWS: Final = 8  # rows of evidence of one result
 _CASES: Final = 12
-_RESULTS: Final = 25  # results of one promise that tell different stories
+_RESULTS: Final = 25  # different stories of one promise
 
 
 class DiffLine(msgspec.Struct, frozen=True):
-    """Whose line it is, in a style's name, a sign and a word."""
+    """One line of a diff: whose line it is as a style, a sign and a word."""
 
     style: str
     sign: str
@@ -39,7 +40,7 @@ class DiffLine(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of evidence, both of its sides."""
+    """One row of evidence with its control."""
 
     claim: str
     control: str
@@ -73,11 +74,11 @@ class EvidenceBlock(msgspec.Struct, frozen=True, kw_only=True):
     repro: str
     again: str
     calls: tuple[ToldCall, ...]
-    cases: str = ""  # of a generator: in which of them
+    cases: str = ""  # for a generator: the cases
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
-    """Results of one promise that say the same."""
+    """Results of one promise with the same evidence."""
 
     sign: Sign
     where: tuple[str, ...]
@@ -129,7 +130,7 @@ def _heading(cause: Cause) -> str:
 
 
 def pairs(rows: Sequence[Evidence]) -> tuple[Pair, ...]:
-    """The rows that decided first."""
+    """Returns rows of evidence; the rows that decided come first."""
     order = sorted(rows, key=lambda row: row.held and row.control_held)
     return tuple(
         Pair(
@@ -145,7 +146,7 @@ def pairs(rows: Sequence[Evidence]) -> tuple[Pair, ...]:
 
 
 def diff_lines(row: Evidence) -> tuple[DiffLine, ...]:
-    """Bounded: the whole of it is in the journal."""
+    """Returns a bounded number of lines; the journal has all of them."""
     found = lines_of(row.diff)
     shown = [DiffLine(kind, SIGNS[kind], WORDS[kind], clipped(text, _WIDE)) for kind, text in found[:_DIFF]]
     more = len(found) - len(shown)
@@ -169,7 +170,7 @@ def told_call(call: CallLine) -> ToldCall:
 def promise_texts(
     journal: ReadJournal, states: Mapping[Key, Record], anchors: Mapping[str, str], places: Locations
 ) -> dict[str, list[PromiseText]]:
-    """By topic. A promise that has no result is not there."""
+    """Returns the promises by topic. A promise without results is left out."""
     records: dict[str, list[Record]] = {}
     for key, record in states.items():
         records.setdefault(key.promise, []).append(record)
@@ -188,7 +189,7 @@ def _unknown(promise: str) -> PromiseRow:
 
 
 def _stories(records: Iterable[Record], places: Locations) -> tuple[list[Story], int]:
-    """The stories that are told, worst first, and how many more there are."""
+    """Returns the stories to show, worst first, and how many more there are."""
     alike: dict[object, list[Record]] = {}
     for record in records:
         rows = tuple((row.claim, row.control, row.saw, row.held) for row in record.evidence)
@@ -214,12 +215,12 @@ def _where(records: Sequence[Record], places: Locations) -> list[str]:
 
 
 def web(link: str) -> str:
-    """An address that may be clicked, or "" (what looks like one and is not stays text)."""
+    """Returns an address that is safe to link; "" for any other text."""
     return link if link.startswith(("https://", "http://")) and not any(sign.isspace() for sign in link) else ""
 
 
 def flat(facts: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Facts as lines: nested names with dots."""
+    """Returns facts as lines; nested names are joined by dots."""
     lines: list[tuple[str, str]] = []
     for name, value in facts.items():
         if isinstance(value, Mapping):

@@ -1,4 +1,5 @@
-"""What the HTML page and the Markdown tell of generators: promises × cases, and each red case with what shows it."""
+"""HTML generators: what the HTML page and the Markdown show about generators: promises × cases, and each red case with
+its evidence."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,16 +24,16 @@ from pytest_codexsandbox.reports.html_evidence import DiffLine, ToldCall, diff_l
 from pytest_codexsandbox.reports.html_matrix import Sign, sign_of
 from pytest_codexsandbox.reports.readme_line import NOT_TOLD, line
 
-CASES_IN_FULL: Final = 40  # of one generator in one cell
+CASES_IN_FULL: Final = 40  # cases shown of one generator in one cell
 TEXT: Final = 1_500
-_ROWS: Final = 6  # of one case
+_ROWS: Final = 6  # rows of one case
 _CALLS: Final = 2
 _DOUBT: Final = 300
 _PLAIN: Final = frozenset({Verdict.CONFORMS, Verdict.NOT_APPLICABLE})
 
 
 class GroupField(msgspec.Struct, frozen=True, kw_only=True):
-    """A promise over the cases of a group."""
+    """One promise over the cases of a group."""
 
     sign: Sign
     text: str  # `29`, `27 of 29`
@@ -45,7 +46,7 @@ class PromiseLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wide(msgspec.Struct, frozen=True, kw_only=True):
-    """The cases of a group one by one, for the promises that do not simply hold."""
+    """The cases of a group one by one, for promises that do not hold in all of them."""
 
     anchor: str
     group: str
@@ -54,7 +55,7 @@ class Wide(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one promise found in one case."""
+    """The result of one promise in one case."""
 
     sign: Sign
     promise: str
@@ -89,7 +90,7 @@ class GeneratorText(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[PromiseLine, ...]
     wide: tuple[Wide, ...]
     cases: tuple[CaseText, ...]
-    more: int  # red cases that are told in the journal alone
+    more: int  # number of red cases that only the journal shows
 
 
 def texts(journal: ReadJournal, found: Sequence[Measured], blocks: Sequence[GeneratorBlock]) -> list[GeneratorText]:
@@ -99,7 +100,7 @@ def texts(journal: ReadJournal, found: Sequence[Measured], blocks: Sequence[Gene
 
 
 class _Maker:
-    """Counts anchors over the whole page."""
+    """Builds the texts, and numbers the anchors over the whole page."""
 
     def __init__(self, journal: ReadJournal) -> None:
         self._journal = journal
@@ -164,7 +165,7 @@ class _Maker:
 
 
 def _field(records: Sequence[Record], wide: Wide | None) -> GroupField | None:
-    """What does not simply hold leads to its cases one by one."""
+    """Returns a field. If the promise does not hold everywhere, the field links to its cases one by one."""
     if not records:
         return None
     counted = tally(records)
@@ -174,13 +175,13 @@ def _field(records: Sequence[Record], wide: Wide | None) -> GroupField | None:
 
 
 def _short(counted: Tally) -> str:
-    """`29` where all of them held, else `27 of 29`."""
+    """Returns `29` if all cases held, else `27 of 29`."""
     held = counted[Verdict.CONFORMS] + counted[Verdict.UNCONFINED]
     return "" if not counted.asked else f"{held:,}" if held == counted.asked else counted.held
 
 
 def _signs(records: Sequence[Record], cases: Sequence[str], anchors: Mapping[str, str]) -> tuple[Sign | None, ...]:
-    """Nothing where the promise simply holds in all of them."""
+    """Returns the signs of all cases; nothing if the promise holds in all of them."""
     by_case = {record.key.case: record for record in records}
     if all(by_case[case].verdict in _PLAIN for case in cases if case in by_case):
         return ()
@@ -207,7 +208,7 @@ def _found(record: Record) -> CaseFinding:
     )
 
 
-# ---- what was seen of a case, in words
+# ---- a case in words
 def asked_of(story: StoryLine | None) -> str:
     if story is None:
         return ""

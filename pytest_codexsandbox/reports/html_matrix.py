@@ -1,4 +1,4 @@
-"""The matrix as the HTML page's template wants it: words and links, no decisions."""
+"""HTML matrix: the matrix as the HTML page's template needs it: words and links. It decides nothing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -13,7 +13,7 @@ from pytest_codexsandbox.reports.headlines import plural
 
 CLASSES: Final = {verdict: verdict.name.lower().replace("_", "-") for verdict in Verdict}
 _OPEN: Final = frozenset({Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE, Verdict.BLOCKED, Verdict.EXPECTED})
-_FEW_ROWS: Final = 40  # a matrix of so many rows is shown as it is
+_FEW_ROWS: Final = 40  # a matrix with at most so many rows is shown open
 
 
 class Sign(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ def _title(group: Group, places: Locations) -> str:
 
 
 def topics(grid: Grid, links: Mapping[int, str], anchors: Mapping[str, str]) -> list[Topic]:
-    """`links`: id() of a record → where its cause is told; `anchors`: promise → where it is told."""
+    """Returns the topics. `links`: id() of a record → anchor of its cause; `anchors`: promise → its anchor."""
     few = len(grid.rows) <= _FEW_ROWS
     made = []
     for name, rows in grid.topics().items():

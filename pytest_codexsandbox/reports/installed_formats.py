@@ -15,18 +15,18 @@ from pytest_codexsandbox.registry import distribution_of, is_own, origin, points
 from pytest_codexsandbox.reports.escape import visible
 
 GROUP: Final = "reporters"
-TERMINAL: Final = "terminal"  # the screen's text: a format of `codexsandbox report` alone
+TERMINAL: Final = "terminal"  # the closing screen's text: a format of `codexsandbox report` only
 TERMINAL_FILE: Final = "report.txt"
 _RESERVED: Final = ("journal.ndjson", "repro", TERMINAL_FILE)  # in the same folder
 _SAME: Final = {".htm": ".html"}
 
 
 class ReportFormat(msgspec.Struct, frozen=True):
-    """A reporter, and where it came from."""
+    """A reporter and its origin."""
 
     reporter: Reporter
     source: str  # entry point and distribution
-    is_own: bool = False  # of this distribution
+    is_own: bool = False  # whether it is part of this distribution
 
     @property
     def name(self) -> str:
@@ -108,13 +108,13 @@ def format_for(file: Path) -> str:
 
 
 def _suffix_of(name: str) -> str:
-    with suppress(InputError):  # a format that cannot be loaded is an error where it is asked for by name
+    with suppress(InputError):  # a format that cannot be loaded is an error only if it is requested by name
         return PurePath(load_format(name).file_name).suffix.lower()
     return ""
 
 
 def _defect(reporter: object, name: str) -> str:
-    """Returns what the protocol asks for and the object lacks; "" if nothing."""
+    """Returns what the protocol requires and the object lacks; "" if nothing."""
     named, file_name = getattr(reporter, "name", None), getattr(reporter, "file_name", None)
     if named != name:
         return f"its name is {named!r}; it must be the name of the entry point"

@@ -29,7 +29,7 @@ def journal_schema() -> dict[str, Any]:
 
 
 def _with_its_number(components: dict[str, Any]) -> dict[str, Any]:
-    """The schema's own number is a constant of this version."""
+    """Makes the schema's own number a constant of this version."""
     run = components["RunLine"]["properties"]
     run["schema"] = {"const": SCHEMA, "default": SCHEMA}
     return components

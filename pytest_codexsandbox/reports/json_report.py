@@ -1,6 +1,6 @@
-"""One JSON document of a run, for programs: every planned key once, with the state that counts.
+"""JSON report: one document of a run, for programs: every planned key once, with its final state.
 
-The journal has more (every call, every attempt); this has what a dashboard needs, versioned by `schema`.
+The journal has more (every call, every attempt). This document has what a dashboard needs, versioned by `schema`.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     policy: str
     promise: str
     case: str
-    synthetic: bool  # in a cell whose refusal is manufactured: nothing that a kernel supports
+    synthetic: bool  # in a cell whose refusal is manufactured: it says nothing about a kernel
     verdict: str
     direction: str
     attempt: int  # 0: planned and never run
@@ -53,7 +53,7 @@ def render(journal: ReadJournal, folder: Path | None) -> str:
         "schema": SCHEMA,
         "kind": "codexsandbox-report",
         "run": journal.run,
-        "folder": str(folder or "").encode("utf-8", "backslashreplace").decode(),  # its name may be no UTF-8
+        "folder": str(folder or "").encode("utf-8", "backslashreplace").decode(),  # its name may not be UTF-8
         "complete": not headlines.incomplete(journal, states),
         "incomplete": headlines.incomplete(journal, states),
         "exit": journal.end.exit if journal.end else None,
@@ -89,7 +89,7 @@ def _promises(journal: ReadJournal) -> list[PromiseRow]:
 
 
 def _coverage(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[str, Any] | None:
-    """Pairs (triples) of axis values, where cells were picked by them."""
+    """Returns the coverage of pairs (triples) of axis values; None if cells were not picked by them."""
     asked = journal.plan.coverage
     if asked is None:
         return None

@@ -1,7 +1,7 @@
 """JUnit XML: brings the file that pytest wrote in line with the journal. Pure.
 
 pytest writes each case when its test ends. Some verdicts are known only at the end of a run: a stale expectation, a
-result that never came, a reason for the exit code that no test has.
+result that never came, a reason for the exit code that no test shows.
 """
 
 import re
@@ -22,9 +22,9 @@ _KEY: Final = ("cell", "door", "policy", "promise", "case")
 
 
 def completed(document: bytes, journal: ReadJournal | None, reasons: Sequence[str]) -> bytes:
-    """Returns the document with one case for each planned result, as the journal has it. Cases of other tests stay.
+    """Returns the document with one case for each planned result, as in the journal. Cases of other tests stay.
 
-    `journal` is None where it could not be read back: then the exit code's reasons are all that is added.
+    `journal` is None if it could not be read back: then only the exit code's reasons are added.
     """
     root = ElementTree.fromstring(document)  # noqa: S314 - pytest wrote it, in this process
     suite = next(root.iter("testsuite"))
@@ -57,7 +57,8 @@ def _cases(suite: ElementTree.Element) -> dict[Key, list[ElementTree.Element]]:
 def _settle(
     suite: ElementTree.Element, cases: list[ElementTree.Element], record: Record, outcome: Outcome
 ) -> ElementTree.Element:
-    """One case for one result: of several attempts the one that already says what counts, else the last."""
+    """Keeps one case for one result. Of several attempts it keeps one that already has the right outcome, else the
+    last."""
     if cases:
         *_, case = sorted(cases, key=lambda one: _kind(one) == outcome.kind)
         for other in cases:
@@ -121,5 +122,5 @@ def _counted() -> Iterator[tuple[str, Kind]]:
 
 
 def _legal(text: str) -> str:
-    """Spells characters that XML cannot have."""
+    """Spells out characters that XML does not permit."""
     return _ILLEGAL.sub(lambda found: f"#x{ord(found.group()):02X}", text)

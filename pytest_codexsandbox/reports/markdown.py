@@ -1,4 +1,5 @@
-"""For an issue, a pull request or a job summary on GitHub. Whatever a program said means nothing to Markdown here."""
+"""Markdown report for an issue, a pull request or a job summary on GitHub. Program output cannot act as Markdown in
+it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,11 +27,11 @@ from pytest_codexsandbox.reports.text_file import write_text
 _MACHINES: Final = 6
 WIDEST: Final = 12  # columns of signs in one table
 _TEXT: Final = 1_500  # characters of one text
-_CASES: Final = 3  # of one generator
+_CASES: Final = 3  # cases of one generator
 _RED: Final = frozenset(CLASSES[verdict] for verdict in RED)
 _IN_FULL: Final = 20  # causes
 _ENVIRONMENTS: Final = 30  # rows
-_REFUSES: Final = 2  # the last rank of a row in which anything is refused
+_REFUSES: Final = 2  # last rank of a row in which anything is refused
 
 
 class MarkdownReporter:
@@ -123,7 +124,7 @@ def _many(group: Group, where: Locations) -> bool:
 
 
 def _title(group: Group, number: int, where: Locations) -> str:
-    """The first of a few; a number for many, which the text below explains."""
+    """Returns the first cell's name for a few cells; for many a number, which the text below explains."""
     return f"cells {number}" if _many(group, where) else where.names[group.first]
 
 
@@ -190,7 +191,7 @@ def _cause(told: EvidenceBlock) -> Iterator[str]:
 
 
 def _plain(link: str) -> bool:
-    """An address that Markdown's angle brackets can hold."""
+    """Checks for an address that Markdown's angle brackets can hold."""
     return link.isascii() and link.isprintable() and not set(link) & set("<>\"'` \\|")
 
 
@@ -204,7 +205,7 @@ def _generators(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[
 
 
 def _by_case(text: GeneratorText) -> Iterator[str]:
-    """Promises over groups of cases, and the first of the red ones with their diffs."""
+    """Yields promises over groups of cases, and the first red cases with their diffs."""
     yield f"{_text(text.name)} on {_text(text.where)}:"
     yield ""
     yield f"| cases in which the promise held | {' | '.join(map(_text, text.groups))} |"
@@ -248,7 +249,7 @@ def _case(case: CaseText) -> Iterator[str]:
 
 
 def _alone(found: View | None) -> Iterator[str]:
-    """Each environment by itself, where anything is refused in any of them."""
+    """Yields the table of bare tools, if anything is refused in any environment."""
     if found is None or not any(row.rank <= _REFUSES for row in found.rows):
         return
     rows = found.rows[:_ENVIRONMENTS]

@@ -1,6 +1,6 @@
-"""Join what is known of the remedies in several environments, where one block tells the cause of all of them.
+"""Merged remedies: joins the remedies of several environments when one block reports the cause of all of them.
 
-A remedy that helps in one of them and not in another names both, and stands behind one that helps in all.
+A remedy that helps in one environment and not in another names both, and follows those that help in all.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ _ORDER: Final = ("green", "not proved", "no sandbox", "no better")
 
 
 def merged(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
-    """Return the first diagnosis, with its remedies as they are known for all of them."""
+    """Returns the first diagnosis, with its remedies as known for all of them."""
     every = list(dict.fromkeys(diagnoses))
     first = every[0]
     alike = [one for one in every if one.fingerprint == first.fingerprint and one.remedies]
@@ -31,7 +31,7 @@ def merged(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
 
 
 def _joined(found: Sequence[tuple[str, RemedyHere]]) -> tuple[str, RemedyHere]:
-    """Return one text and the worst outcome of one remedy."""
+    """Returns one text and the worst outcome of one remedy."""
     text, first = found[0]
     proof = "; ".join(dict.fromkeys(remedy.proof for _, remedy in found))
     price = " / ".join(dict.fromkeys(remedy.price for _, remedy in found))

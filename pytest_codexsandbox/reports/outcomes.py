@@ -19,8 +19,8 @@ _KINDS: Final[dict[Verdict, Kind]] = {
     Verdict.BROKEN: "error", Verdict.BLOCKED: "skipped", Verdict.NOT_APPLICABLE: "skipped",
     Verdict.EXPECTED: "skipped",
 }  # fmt: skip
-_SHOWN_BY: Final = {"1": Verdict.VIOLATES, "10": Verdict.BROKEN, "12": Verdict.STALE}  # exit code: verdict
-_FAILURES: Final = ("1", "12")  # exit codes that say something about Codex or an expectation; the others are errors
+_SHOWN_BY: Final = {"1": Verdict.VIOLATES, "10": Verdict.BROKEN, "12": Verdict.STALE}  # exit code → verdict
+_FAILURES: Final = ("1", "12")  # exit codes about Codex or an expectation; the others are errors
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def outcomes(journal: ReadJournal) -> dict[Key, Outcome]:
-    """Returns the outcome of each planned result. Blocked is an error where it changes the exit code."""
+    """Returns the outcome of each planned result. A blocked result is an error if it changes the exit code."""
     states = journal.states()
     fine = measured_cells(states.values()) | known_without_sandbox(states.values())
     strict = set(too_little(states, journal.plan.not_applicable)) if journal.run.strict else set()
@@ -38,7 +38,7 @@ def outcomes(journal: ReadJournal) -> dict[Key, Outcome]:
 
 
 def of_run(states: Mapping[Key, Record], reasons: Sequence[str]) -> Outcome | None:
-    """Returns the outcome of the run itself where its exit code has a reason that no single result shows."""
+    """Returns the outcome of the run itself if its exit code has a reason that no single result shows."""
     found = {record.verdict for record in states.values()}
     codes: set[str] = set()
     left: list[str] = []
@@ -72,14 +72,14 @@ def properties(record: Record) -> dict[str, str]:
 
 
 def machine_changed(journal: ReadJournal) -> dict[str, str]:
-    """Returns what changed in the machine of a cell while the run went on, by cell id. Its results lie on both sides of
-    the change: those before it hold for the machine as it was."""
+    """Returns cell id → what changed in its machine during the run. Results before the change hold for the machine as
+    it was."""
     found = changes(journal.environments)
     return {cell.id: "; ".join(found[cell.environment]) for cell in journal.plan.cells if cell.environment in found}
 
 
 def blocked_by(record: Record) -> str:
-    """Returns the start record that blocks a result, or what else does."""
+    """Returns the start record that blocks a result, or another blocker."""
     key = record.key
     if record.verdict is not Verdict.BLOCKED or "." not in record.blocked_by:
         return record.blocked_by

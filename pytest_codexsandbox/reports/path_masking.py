@@ -1,4 +1,4 @@
-"""A journal for readers: real paths of worlds, of the cache and of the home folder become placeholders. Pure."""
+"""Path masking: replaces real paths of worlds, of the cache and of the home folder by placeholders. Pure."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,7 +16,7 @@ _Worlds = Mapping[str, World | None]
 
 
 def private(journal: ReadJournal) -> ReadJournal:
-    """Returns the journal as every report shows it. The file itself keeps real paths: calls can be run again."""
+    """Returns the journal as every report shows it. The file itself keeps real paths, so that calls can be repeated."""
     places = journal.run.places
     run = PrivatePaths(places=places)
     return msgspec.structs.replace(
@@ -43,14 +43,14 @@ def _call(call: CallLine, places: Mapping[str, str]) -> CallLine:
 
 
 def _records(journal: ReadJournal) -> tuple[Record, ...]:
-    """Records of a journal whose writer left real paths in them."""
+    """Returns the records of a journal whose writer left real paths in them."""
     worlds = {call.id: call.observation.world for call in journal.calls}
     known: dict[tuple[str, ...], PrivatePaths] = {}
     return tuple(_paths(record, worlds, known).of(record) for record in journal.records)
 
 
 def _paths(record: Record, worlds: _Worlds, known: dict[tuple[str, ...], PrivatePaths]) -> PrivatePaths:
-    """Records of one battery share their calls, and so their paths."""
+    """Returns the path masking of a record, cached: records of one battery share their calls, and so their paths."""
     if record.calls not in known:
         known[record.calls] = PrivatePaths(worlds.get(call) for call in record.calls)
     return known[record.calls]

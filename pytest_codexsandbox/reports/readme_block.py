@@ -1,4 +1,5 @@
-"""A block of Markdown for a generator's README: counts, an explanation of each word, a line to repeat it. Pure."""
+"""README block: Markdown for a generator's README: counts, an explanation of each word, a command to repeat it.
+Pure."""
 
 import posixpath
 import shlex
@@ -57,6 +58,7 @@ def _lines(told: Summary) -> Iterator[str]:
 
 
 def _again(spec: str) -> str:
-    """A declaration is named as if one stood in its folder: where it lies on this machine helps no reader."""
+    """Returns the command to repeat the run. A declaration is named relative to its folder: its path on this machine
+    would not help a reader."""
     named = f"./{posixpath.basename(spec)}" if spec.startswith("/") and spec.endswith(".toml") else spec
     return f"pytest --codex-matrix --codex-generator {shlex.quote(named)}"

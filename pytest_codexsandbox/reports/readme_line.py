@@ -1,6 +1,6 @@
-"""What a maintainer may paste into a README: one line of counts, and a sign for each thing that users ask about. Pure.
+"""README line: one line that a maintainer may paste into a README: counts, and a sign for each question of users. Pure.
 
-A sign is good only where everything that was asked was measured and held. What was not measured is never good.
+A sign is good only if everything that was checked for it was measured and held. What was not measured is never good.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,16 +34,16 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "effective": ("effective.", "generator.keys-at-their-own-place"),
     "shares": ("managed-block.",),
-    "robust": ("generator.",),  # whatever no other word has taken
+    "robust": ("generator.",),  # all promises that no other word takes
 }  # fmt: skip
 _KNOWN: Final = (Verdict.EXPECTED, Verdict.STALE)
 _BELIEVED: Final = (Verdict.CONFORMS, Verdict.UNCONFINED, Verdict.NOT_APPLICABLE)
-_SHOWN: Final = (Verdict.CONFORMS, Verdict.UNCONFINED)  # known generators were judged rightly; nothing confined them
+_SHOWN: Final = (Verdict.CONFORMS, Verdict.UNCONFINED)  # known generators were judged correctly; second: unconfined
 _NOT_MEASURED: Final = (Verdict.BROKEN, Verdict.BLOCKED)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """One generator, in all cells that it was measured in."""
+    """The results of one generator in all its cells."""
 
     name: str
     version: str
@@ -55,16 +55,16 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     leaks: int
     suite: dict[str, int]  # verdict → results of what Codex does with its files
     answers: dict[str, Answer]
-    cases: int  # of the corpus that were asked
+    cases: int  # cases of the corpus that were checked
     corpus: int
-    declined: int  # of those, in the cell where it did so most
-    confined: str  # "" something of it was not
-    doubt: str  # why nothing of this can be believed; "" it can
-    told: bool = True  # False: of no roots and no network, so that it was not asked for them
+    declined: int  # most declined cases in one cell
+    confined: str  # "" if any run was unconfined
+    doubt: str  # why none of this can be trusted; "" if it can
+    told: bool = True  # False: it gets no roots and no network, so it was not checked for them
 
 
 def summaries(journal: ReadJournal, found: Sequence[Measured], incomplete: str) -> list[Summary]:
-    """In the order in which they were asked for. `incomplete`: what is missing of the run."""
+    """Returns the summaries in the requested order. `incomplete`: what is missing of the run."""
     by_name: dict[str, list[Measured]] = {}
     for one in found:
         by_name.setdefault(one.row.name, []).append(one)
@@ -101,7 +101,8 @@ def _by_word(counted: Tally) -> dict[str, int]:
 
 
 def _doubt(trust: Sequence[Record], suites: SuiteIndex) -> str:
-    """Whether the harness was shown to see what it should: where it was not, no sign is good."""
+    """Returns why the harness cannot be trusted about generators; "" if it proved that it can. Without proof no sign is
+    good."""
     wrong = next((one for one in trust if one.verdict not in _BELIEVED), None)
     if wrong is not None:
         return f"{wrong.key.promise}: {wrong.reason}"
@@ -110,7 +111,7 @@ def _doubt(trust: Sequence[Record], suites: SuiteIndex) -> str:
 
 
 def _unseen(cells: Iterable[Measured]) -> set[str]:
-    """Promises of which nothing was seen, mostly because it declined: it has not kept them."""
+    """Returns promises without any measured case, mostly because the generator declined: it has not kept them."""
     return {
         promise
         for cell in cells
@@ -123,7 +124,7 @@ def _unseen(cells: Iterable[Measured]) -> set[str]:
 def _answers(
     records: Iterable[Record], every: Iterable[str], doubt: str, *, unseen: Iterable[str]
 ) -> dict[str, Answer]:
-    """`every`: the promises that there are. Of which some were not asked, nobody can say that it is good."""
+    """Returns the answer for each word. `every`: all promises; a word with an unchecked promise cannot be good."""
     by_word: dict[str, list[Record]] = {word: [] for word in _WORDS}
     asked: set[str] = set()
     for record in records:
@@ -149,7 +150,8 @@ def _answer(counted: Tally, doubt: str | bool) -> Answer:
 
 
 def line(told: Summary, signs: Mapping[Answer, str] = SIGNS) -> str:
-    """`mytool 1.2 · codexsandbox 0.1.0, Codex 0.163.0, 2026-11-18: 3,812 of 4,020 checks conform, …`"""
+    """Returns a line like `mytool 1.2 · codexsandbox 0.1.0, Codex 0.163.0, 2026-11-18: 3,812 of 4,020 checks conform,
+    …`"""
     name = f"{told.name} {told.version}".rstrip()
     codex = f"Codex {shortened_list(told.codex, 6)}" if told.codex else "no Codex"
     doubt = "NOT TO BE BELIEVED, " if told.doubt else ""

@@ -16,18 +16,18 @@ from pytest_codexsandbox.reports import allure_results, junit
 from pytest_codexsandbox.reports.text_file import put
 from pytest_codexsandbox.reports.writer import WrittenReport
 
-NO_RUN: Final = "none"  # name of the run in results of a command that never became one
+NO_RUN: Final = "none"  # name of the run in results of a command that never started a run
 _READING: Final = (OSError, ElementTree.ParseError, StopIteration, ValueError)
 
 
 class ResultFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The places that other options of pytest name; "" where an option is not given."""
+    """The paths that other options of pytest name; "" if an option is not given."""
 
     junit: str = ""
     allure: str = ""
 
     def complete(self, run: str, journal: ReadJournal | None, reasons: Sequence[str]) -> Iterator[WrittenReport]:
-        """Yields each file or folder that could not be brought in line, and why."""
+        """Yields each file or folder that could not be brought in line with the journal, and why."""
         if self.junit:
             path = _path(self.junit)
             yield from _tried(path, lambda: _junit(path, journal, reasons))
@@ -71,7 +71,7 @@ def _allure(folder: Path, run: str, journal: ReadJournal | None, reasons: Sequen
     failed_before = False
     for path in sorted(folder.glob("*-result.json")):
         text = path.read_text(encoding="utf-8")
-        if run not in text and f'"{allure_results.RUN}"' not in text:  # a folder may keep the results of many runs
+        if run not in text and f'"{allure_results.RUN}"' not in text:  # a folder may hold the results of many runs
             continue
         result = json.loads(text)
         if allure_results.label(result, allure_results.RUN) == run:

@@ -1,6 +1,6 @@
-"""Rows that tell the same story become one line, so that a green run is never a wall of text.
+"""Row folding: joins rows with compatible signs into one line, so that a green run stays short.
 
-What is violated, known or stale always has a line of its own, and what is broken too unless many are by one cause.
+A violated, known or stale row always has its own line. So has a broken one, unless one cause breaks many rows.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ class _Fold:
 
 
 def folded(rows: Sequence[GridRow], columns: Sequence[CellColumn], *, every: bool = False) -> list[FoldedRow]:
-    """The lines of one topic over `columns`. `every`: nothing is folded."""
+    """Returns the lines of one topic over `columns`. `every`: nothing is folded."""
     told = [(row, tuple(row.verdict(cell, side) for cell, side in columns)) for row in rows]
     told = [(row, signs) for row, signs in told if any(signs)]
     if every:

@@ -1,4 +1,5 @@
-"""The closing screen of a run: head, matrix, legend, counts, then one block for each cause. Pure text."""
+"""Terminal report: the closing screen of a run: head, matrix, legend, counts, then one block for each cause. Pure
+text."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -26,14 +27,14 @@ _MACHINES: Final = 4
 _NAMED: Final = 3
 _REASONS: Final = 5
 _STRICT: Final = 8  # promises named for each reason that a strict run does not accept
-_GREY_LINES: Final = 8  # reasons for what does not apply
+_GREY_LINES: Final = 8  # reasons shown for what does not apply
 _GREY: Final = 160  # characters of a reason that needs no action
 
 
 def render(
     journal: ReadJournal, *, width: int, color: bool, ascii: bool, verbosity: int = 0, folder: Path | None = None
 ) -> str:
-    """`folder`: where the run's files lie, for the paths that are printed."""
+    """Returns the closing screen. `folder`: of the run's files, for the paths that are printed."""
     paint = Paint(width=max(width, NARROWEST), color=color, ascii=ascii)
     states = journal.states()
     table = grid(journal, states)
@@ -81,7 +82,7 @@ def _head(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint, verb
 
 
 def _legend(states: Mapping[Key, Record], paint: Paint) -> list[str]:
-    """Only the signs that occur."""
+    """Returns the legend with only the signs that occur."""
     occurring = {record.verdict for record in states.values()}
     words = [f" {sign} {WORDS[verdict]}" for verdict, sign in SIGNS.items() if verdict in occurring]
     return paint.wrapped(["legend", *words], indent=" " * 7)
@@ -92,7 +93,7 @@ def _counts(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint) ->
 
 
 def _generators(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
-    """A line for each of which anything was asked, as its README may have it."""
+    """Returns a line for each generator that was checked, as its README may have it."""
     every = summaries(journal, measured(journal, states), headlines.incomplete(journal, states))
     told = [one for one in every if one.counts]
     return [
@@ -112,7 +113,7 @@ def _posture(journal: ReadJournal, paint: Paint) -> list[str]:
 
 
 def _grey(found: list[causes.Cause], teller: CauseBlocks) -> list[str]:
-    """Known deviations and what does not apply: one line for each reason."""
+    """Returns known deviations and what does not apply: one line for each reason."""
     lines: list[str] = []
     known = [cause for cause in found if cause.verdict is Verdict.EXPECTED]
     others = [cause for cause in found if cause.verdict is not Verdict.EXPECTED]
@@ -134,8 +135,8 @@ def _grey(found: list[causes.Cause], teller: CauseBlocks) -> list[str]:
 
 
 def _attempts(journal: ReadJournal, paint: Paint) -> list[str]:
-    """Keys that were measured more than once and not always the same: said, because only the worst counts. A result
-    that the end of the run makes stale was not measured again."""
+    """Returns keys that were measured more than once with different verdicts, because only the worst counts. A result
+    that the end of the run made stale was not measured again."""
     verdicts: dict[Key, list[str]] = {}
     for record in journal.records:
         if record.verdict is not Verdict.STALE:
@@ -169,7 +170,7 @@ def _foot(
         lines += paint.wrapped(f"{'also' if place else 'exit'} {code}: {words}")
     for told in headlines.strict(journal, states, len(states) if every else _STRICT):
         lines += paint.wrapped(told)
-    lines += [f"evidence: {paint.text(str(folder))}"] if folder else []  # one piece, however wide: it is pasted
+    lines += [f"evidence: {paint.text(str(folder))}"] if folder else []  # one line, however wide, because users copy it
     red = [promise for cause in found if cause.verdict in RED for promise in cause.promises]
     if not red:
         return lines
@@ -181,6 +182,6 @@ def _foot(
 
 
 def _few(promises: list[str]) -> tuple[str, ...]:
-    """A selection that a person can read: the promises, or their topics where they are many."""
+    """Returns a selection that a person can read: the promises, or their topics if there are many."""
     names = tuple(dict.fromkeys(promises))
     return names if len(names) <= _NAMED else tuple(dict.fromkeys(f"{name.partition('.')[0]}.*" for name in names))

@@ -1,4 +1,4 @@
-"""Each environment by itself, on a screen: where a sandbox does not start, and with -v everywhere."""
+"""Bare tools on a terminal: environments in which a sandbox does not start; with -v all of them."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,13 +16,13 @@ from pytest_codexsandbox.reports.bare_tools import (
 from pytest_codexsandbox.reports.headlines import plural, shortened_list
 from pytest_codexsandbox.reports.terminal_style import Paint
 
-_ROWS: Final = 16  # without -v
-_FAILS: Final = 1  # the last rank of a row in which a start fails
+_ROWS: Final = 16  # shown without -v
+_FAILS: Final = 1  # last rank of a row in which a start fails
 _NAMES: Final = 6
 
 
 def block(view: View | None, paint: Paint, *, verbosity: int) -> list[str]:
-    """Fields first and names last, which may be long."""
+    """Returns the table. Names come last, because they may be long."""
     if view is None:
         return []
     failing = [row for row in view.rows if row.rank <= _FAILS]
@@ -73,7 +73,7 @@ def _told(
     if len(first) <= paint.width // 2:
         told = paint.wrapped(names, indent=" " * len(first), first=first)
         indent = " " * len(first)
-    else:  # names have no room beside them
+    else:  # the row is too wide for names beside it
         told = [*paint.wrapped(names, indent="     ", first="   "), *_fields(tokens, first, heads, paint)]
         indent = "     "
     return [*told, *(line for text in asked for line in paint.wrapped(text, indent=indent, first=indent))]

@@ -1,4 +1,4 @@
-"""The blocks below the matrix: one for each cause, with what to do and a line to paste."""
+"""Terminal causes: the blocks below the matrix, one for each cause, with what to do and a command to paste."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from pytest_codexsandbox.reports.diff_lines import lines_of
 from pytest_codexsandbox.reports.headlines import plural, shortened_list
 from pytest_codexsandbox.reports.terminal_style import Paint
 
-IN_FULL: Final = 12  # causes that get a block of their own; the others get a line
+IN_FULL: Final = 12  # causes with a block of their own; the others get one line
 _NAMES: Final = 3
 _WAYS: Final = 3
 _CASES: Final = 4
@@ -26,17 +26,17 @@ _MARGIN: Final = 13
 
 
 class CauseBlocks(msgspec.Struct, frozen=True, kw_only=True):
-    """What every block needs to know."""
+    """Writes the blocks of causes. Its fields are what every block needs."""
 
     paint: Paint
     calls: Calls
     places: Locations
-    titles: Mapping[str, str]  # of promises
+    titles: Mapping[str, str]  # promise id → title
     again: tuple[str, ...]
     folder: Path | None
     verbosity: int
     keys: tuple[Key, ...] = ()  # of the plan
-    paste: Callable[[Record], tuple[str, ...]] = lambda record: ()  # what shows one result alone, where something does
+    paste: Callable[[Record], tuple[str, ...]] = lambda record: ()  # the command for one result, if any
 
     def blocks(self, causes: Sequence[Cause]) -> list[str]:
         in_full = len(causes) if self.verbosity else IN_FULL
@@ -100,7 +100,7 @@ class CauseBlocks(msgspec.Struct, frozen=True, kw_only=True):
         return [*lines, *self._diff(row.diff, first.key.case if len(cause.cases) > 1 else "")]
 
     def _diff(self, diff: str, case: str) -> list[str]:
-        """Of one case: the user's lines and the generator's, by sign as well as by colour."""
+        """Returns the diff of one case: the user's lines and the generator's, by sign as well as by colour."""
         found = lines_of(diff)
         if not found:
             return []
@@ -131,7 +131,7 @@ class CauseBlocks(msgspec.Struct, frozen=True, kw_only=True):
         return [*lines, *(self.paint.labelled("see", diagnosis.link) if diagnosis.link else [])]
 
     def _so_also(self, cause: Cause) -> list[str]:
-        """The promises that are broken because of it, each with its count."""
+        """Returns the promises that the same cause breaks, each with its count."""
         if not cause.following:
             return []
         counts = Counter(record.key.promise for record in cause.following)
@@ -155,7 +155,7 @@ class CauseBlocks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def again(invocation: Sequence[str], promises: Sequence[str], *, keys: Sequence[Key] = ()) -> tuple[str, ...]:
-    """Returns the command of the run, narrowed to `promises`; without any, as it was.
+    """Returns the command of the run, narrowed to `promises`; without any, unchanged.
 
     `keys`: the plan of the run. A selection of its cells, doors or policies stays.
     """
@@ -175,7 +175,7 @@ def again(invocation: Sequence[str], promises: Sequence[str], *, keys: Sequence[
 
 
 def _of_places(globs: Sequence[str], keys: Sequence[Key]) -> list[str]:
-    """Returns globs over cells, doors or policies. One that fits a promise as well would not narrow."""
+    """Returns the globs over cells, doors or policies. A glob that fits a promise as well would not narrow."""
     if not globs:
         return []
     places = {name for key in keys for name in (key.cell, key.door, key.policy)}

@@ -1,7 +1,7 @@
-"""The matrix on a screen.
+"""Terminal matrix: the matrix on a screen.
 
-Stepped headings where every column finds room for its name. Else the columns of a cell stand together below the cell's
-name; and where even that does not fit, cells are numbered and stand in blocks below each other.
+If every column has enough space for its name, headings are stepped. Otherwise the columns of a cell stand together
+below its name. If that is too wide too, cells are numbered and shown in blocks below each other.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,13 +17,13 @@ from pytest_codexsandbox.reports.grid import Column, Grid, GridRow, Group, commo
 from pytest_codexsandbox.reports.row_folding import FoldedRow, folded
 from pytest_codexsandbox.reports.terminal_style import Paint
 
-_NARROWEST: Final = 14  # columns of a label
+_NARROWEST: Final = 14  # least columns of a label
 _STEM: Final = "|"
 _ALL: Final = "all {} cells"
 
 
 class Margin(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns left of the signs."""
+    """The columns left of the signs."""
 
     topic: int
     label: int
@@ -34,7 +34,7 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MatrixBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns that stand beside each other, and where."""
+    """Columns that are shown side by side, with their positions."""
 
     columns: tuple[tuple[str, Column], ...]
     places: tuple[int, ...]  # offset of each sign
@@ -65,7 +65,7 @@ def matrix(grid: Grid, cells: Sequence[CellRow], paint: Paint, *, verbosity: int
 
 
 def _titles(groups: Sequence[Group], names: dict[str, str]) -> list[str]:
-    """A cell's name; for several that behave alike, how many, and a letter that the key below spells out."""
+    """Returns a cell's name; for equal cells their count and a number, which the key below explains."""
     if len(groups) == 1 and len(groups[0].cells) > 1:
         return [_ALL.format(len(groups[0].cells))]
     return [
@@ -74,7 +74,7 @@ def _titles(groups: Sequence[Group], names: dict[str, str]) -> list[str]:
     ]
 
 
-# ---- where things stand
+# ---- positions
 def _margin(grid: Grid, paint: Paint, *, every: bool) -> Margin:
     topic = max((len(row.topic) for row in grid.rows), default=0) + 1
     every_column = [(group.first, side) for group in grid.groups for side in grid.sides]
@@ -104,7 +104,8 @@ def _stepped(
 
 
 def _grouped(grid: Grid, titles: Sequence[str], paint: Paint, left: int) -> MatrixBlock | None:
-    """Each group as a run of signs, a gap after each door, its name stepped above it."""
+    """Returns each group as a run of signs with a gap after each door and stepped names above; None if that is too
+    wide."""
     wide = _wide(grid.sides)
     titles = [paint.text(title) for title in titles]
     if any(left + wide * place + width_of(title) > paint.width for place, title in enumerate(titles)):
@@ -116,13 +117,13 @@ def _grouped(grid: Grid, titles: Sequence[str], paint: Paint, left: int) -> Matr
 
 
 def _spots(sides: Sequence[Column]) -> list[int]:
-    """Where the signs of a group stand: one door's without gaps."""
+    """Returns the positions of a group's signs: those of one door have no gaps."""
     doors = [side.door for side in sides]
     return [place + sum(one != other for one, other in pairwise(doors[: place + 1])) for place in range(len(sides))]
 
 
 def _wide(sides: Sequence[Column]) -> int:
-    """With the gap behind it, which is wider than those within."""
+    """Returns the width of a group with the gap after it, which is wider than the gaps inside."""
     several = len({side.door for side in sides}) > 1
     return _spots(sides)[-1] + (3 if several else 2)
 
@@ -134,7 +135,7 @@ def _run_together(grid: Grid, groups: Sequence[Group], wide: int, headings: tupl
 
 
 def _numbered(grid: Grid, paint: Paint, left: int) -> list[MatrixBlock]:
-    """Each group below its number, as many as fit into a block."""
+    """Returns each group below its number, in as many blocks as needed."""
     wide = max(_wide(grid.sides), len(f"{len(grid.groups)}") + 1)
     fit = max(1, (paint.width - left + 1) // wide)
     blocks = []
@@ -170,7 +171,7 @@ def _row(line: FoldedRow, block: MatrixBlock, paint: Paint, *, margin: Margin, t
 
 
 def _broken(label: str, width: int) -> list[str]:
-    """The whole label, on as many lines as it takes, ended at a hyphen or a blank where there is one."""
+    """Breaks a label into as many lines as needed, after a hyphen or a blank if possible."""
     pieces, room = [], width
     while width_of(label) > room:
         cut = max(label.rfind("-", 0, room), label.rfind(" ", 0, room)) + 1
@@ -198,14 +199,14 @@ def _words(side: Column) -> tuple[str, str]:
 
 
 def _listed(names: Sequence[str]) -> list[str]:
-    """Pieces between which a line may break."""
+    """Returns the pieces between which a line may break."""
     return [*(f"{name}," for name in names[:-1]), names[-1]]
 
 
 def _cells_key(
     groups: Sequence[Group], names: dict[str, str], alike: CellGroups, paint: Paint, *, every: bool, all: bool
 ) -> list[str]:
-    """Which cells a number, or a heading like `3 cells`, stands for. Lines break between names."""
+    """Returns which cells a number, or a heading like `3 cells`, means. Lines break between names."""
     told: dict[int, list[str]] = {}
     described = False
     largest = max(groups, key=lambda group: len(group.cells), default=None)

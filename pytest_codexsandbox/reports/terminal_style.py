@@ -1,4 +1,4 @@
-"""How text gets onto a screen of a given width: wrapped, coloured, in ASCII where asked."""
+"""Terminal style: fits text to a screen of a given width: wrapped, coloured, in ASCII if requested."""
 
 import shlex
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _COLOURS: Final = {
     Verdict.BROKEN: "1;35", Verdict.NOT_APPLICABLE: "2", Verdict.EXPECTED: "34", Verdict.STALE: "1;31",
 }  # fmt: skip
 _KINDS: Final[dict[Kind, str]] = {"user": "31", "generator": "34", "both": "0", "place": "2"}
-LONGEST: Final = 700  # characters of one text on a screen; the whole of it is in the journal
+LONGEST: Final = 700  # characters of one text on a screen; the journal has all of it
 
 
 class Paint(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class Paint(msgspec.Struct, frozen=True, kw_only=True):
     ascii: bool
 
     def text(self, text: str) -> str:
-        """`text` of any origin, safe for this screen, on one line."""
+        """Returns text of any origin as one line that is safe for this screen."""
         shown = visible(clipped(text, LONGEST))
         return ascii_only(shown) if self.ascii else shown
 
@@ -47,17 +47,17 @@ class Paint(msgspec.Struct, frozen=True, kw_only=True):
         return f"\x1b[{code}m{text}\x1b[0m" if self.color and text.strip() else text
 
     def diff(self, kind: Kind, text: str, *, margin: int) -> str:
-        """One line of a diff, cut at the edge of the screen."""
+        """Returns one line of a diff, cut at the edge of the screen."""
         room = max(8, self.width - margin - 2)
-        shown = visible(text[: 4 * room])  # no tab, no colour of the program's own
+        shown = visible(text[: 4 * room])  # no tab, and no colour from the program
         shown = ascii_only(shown) if self.ascii else shown
         if width_of(shown) > room:
             shown = _pieces(shown, room - 1)[0] + ("~" if self.ascii else "…")
         return f"{' ' * margin}{self._coloured(f'{SIGNS_OF[kind]} {shown}', _KINDS[kind])}"
 
     def wrapped(self, text: str | Sequence[str], *, indent: str = "  ", first: str = "") -> list[str]:
-        """Lines no wider than the screen. What is given as parts breaks only between them; a word (a part) that is
-        wider than the screen is cut into pieces."""
+        """Returns lines no wider than the screen. Text given as parts breaks only between parts. A word (a part) wider
+        than the screen is cut into pieces."""
         lines, line = [], first
         empty = True
         for word in self.text(text).split(" ") if isinstance(text, str) else map(self.text, text):
@@ -71,12 +71,12 @@ class Paint(msgspec.Struct, frozen=True, kw_only=True):
         return [*lines, line.rstrip()]
 
     def labelled(self, label: str, text: str | Sequence[str]) -> list[str]:
-        """`   because   …`, the following lines below the text."""
+        """Returns ` because …`, with the following lines aligned below the text."""
         lines = self.wrapped(text, indent=" " * 13, first=f"   {label:<10}")
         return [self.dim(lines[0][:13]) + lines[0][13:], *lines[1:]]
 
     def command(self, label: str, argv: Sequence[str], *, margin: str = "   ") -> list[str]:
-        """A line to paste: where it is too wide it goes on after a backslash, as a shell allows."""
+        """Returns a command to paste. If it is too wide, it continues after a backslash, as a shell permits."""
         lines, line = [], f"{margin}{label:<10}"
         indent = " " * len(line)
         for place, word in enumerate(map(shlex.quote, argv)):

@@ -1,11 +1,11 @@
-"""Text files of reports: how they are encoded, and how one replaces another."""
+"""Text files of reports: their encoding, and how one replaces another."""
 
 from contextlib import suppress
 from pathlib import Path
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes UTF-8. A character that has no UTF-8 (from a file name that is none) is spelled out."""
+    """Writes UTF-8. A character without UTF-8 form (from a file name that is not UTF-8) is spelled out."""
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 

@@ -21,13 +21,13 @@ _NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 class WrittenReport(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
-    fault: str = ""  # why it is not there
+    fault: str = ""  # why it was not written
 
 
 def reports(
     formats: Sequence[ReportFormat], journal: ReadJournal, folder: Path, *, run_dir: Path
 ) -> Iterator[WrittenReport]:
-    """Writes each of them into `folder`, or says why not; `run_dir` is the run's folder as a reader types it."""
+    """Writes each report into `folder`, or yields why not. `run_dir` is the run's folder as a reader types it."""
     for one in formats:
         path = folder / one.file_name
         try:
@@ -43,7 +43,7 @@ def reports(
 def write(form: ReportFormat, journal: ReadJournal, folder: Path, *, run_dir: Path, file: str = "") -> Path:
     """Writes one report into `folder`. Raises OSError or ReportError, and then leaves no half-written file.
 
-    `file` is another name for the report, or a folder for it where it is a folder. Files replace files of the same
+    `file` is another name for the report, or a folder for it if the report is a folder. Files replace files of the same
     name; other files of an existing folder stay.
     """
     with rendered(form, journal, run_dir=run_dir, beside=folder) as made:
@@ -55,7 +55,7 @@ def write(form: ReportFormat, journal: ReadJournal, folder: Path, *, run_dir: Pa
 
 @contextmanager
 def rendered(form: ReportFormat, journal: ReadJournal, *, run_dir: Path, beside: Path | None = None) -> Iterator[Path]:
-    """Renders into a temporary folder (`beside`: where that is made). Yields the file or folder in it."""
+    """Renders into a temporary folder and yields the file or folder in it. `beside`: where that folder is created."""
     with TemporaryDirectory(
         prefix=f".{form.file_name}.", suffix=".part", dir=beside, ignore_cleanup_errors=True
     ) as folder:
@@ -64,7 +64,7 @@ def rendered(form: ReportFormat, journal: ReadJournal, *, run_dir: Path, beside:
 
 
 def _render(form: ReportFormat, journal: ReadJournal, folder: Path, run_dir: Path) -> None:
-    # The closing screen and the other reports are made of the same journal.
+    # The closing screen and the other reports use the same journal.
     shown = journal if form.is_own else copy.deepcopy(journal)
     try:
         form.reporter.render(shown, folder, run_dir=run_dir)
@@ -81,7 +81,7 @@ def _render(form: ReportFormat, journal: ReadJournal, folder: Path, run_dir: Pat
 
 
 def _cannot_write(fault: OSError, folder: Path) -> bool:
-    """Checks whether the place of the report is at fault, and not the reporter."""
+    """Checks whether the report's folder cannot be written, as opposed to an error of the reporter."""
     return fault.errno in _NO_SPACE or str(fault.filename or "").startswith(str(folder))
 
 
