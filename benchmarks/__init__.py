@@ -1,1 +1,1 @@
-"""Measured as ratios in one run, never as a timed test."""
+"""Benchmarks: measure ratios within one run, and are never tests with a time limit."""

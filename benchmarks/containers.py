@@ -1,10 +1,10 @@
-"""Containers as environments, in ratios taken in one run: `python -m benchmarks.containers [--environments 20]`.
+"""Container benchmark: ratios taken in one run: `python -m benchmarks.containers [--environments 20]`.
 
 - a call of Codex through the agent of a container, against the same call on this machine
 - N environments with B calls each, against their starts and as many bare calls
 - the same with one `docker run` for each call
-- the same with one container of testcontainers-python for each call, where that is there (pip install testcontainers)
-- how many can be open at once, and what the runner needs for them
+- the same with one container of testcontainers-python for each call, if installed (pip install testcontainers)
+- how many can be open at once, and how much memory the runner needs for them
 """
 
 import argparse
@@ -31,7 +31,7 @@ from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.releases.resolve import resolve
 
-BACKEND = ContainerBackend()  # one for the whole run, as in a run
+BACKEND = ContainerBackend()  # one backend for all measurements, as in a run
 DISTRO, PROFILE = "debian-bookworm", "seccomp-unconfined-systempaths"
 
 
@@ -54,7 +54,7 @@ def spec() -> EnvironmentSpec:
 
 
 def call(environment: Environment, subject: Subject) -> Command:
-    """A command in the sandbox, in a world of its own."""
+    """Returns a command in the sandbox, in a new world."""
     world = environment.world()
     values = world.values
     env = {name: values[name] for name in ("HOME", "CODEX_HOME", "TMPDIR")}
@@ -79,7 +79,7 @@ def opened(place: Path, subject: Subject) -> Iterator[Environment]:
 
 
 def per_call(place: Path, subject: Subject, rounds: int) -> float:
-    """Median of the ratios of neighbours."""
+    """Returns the median of the ratios of neighbouring calls."""
     with opened(place / "c", subject) as there, LocalBackend().open(this_machine(), place / "l") as here:
         commands = (call(there, subject), call(here, subject))
         for environment, command in zip((there, here), commands, strict=True):
@@ -93,7 +93,8 @@ def per_call(place: Path, subject: Subject, rounds: int) -> float:
 
 
 def many(place: Path, subject: Subject, environments: int, batteries: int) -> float:
-    """As a run does it: the next one is started, and the one before is ended, beside the calls of this one."""
+    """Measures environments as a run uses them: the next one starts, and the one before ends, during the calls of this
+    one."""
 
     def run() -> None:
         with ExitStack() as last, ThreadPoolExecutor(1) as starting, ThreadPoolExecutor(1) as ending:
@@ -116,7 +117,7 @@ def _begun(place: Path, subject: Subject) -> tuple[ExitStack, Environment]:
 
 
 def floor(place: Path, subject: Subject, environments: int, batteries: int) -> float:
-    """Containers started and ended by the engine's own client, and as many calls on this machine."""
+    """Measures containers that the engine's own client starts and ends, and as many calls on this machine."""
     starts = sum(seconds(lambda: subprocess.run((*DOCKER, image(), "true"), check=True)) for _ in range(environments))
     with LocalBackend().open(this_machine(), place / "floor") as here:
         command = call(here, subject)
@@ -144,21 +145,21 @@ def image() -> str:
 
 
 def one_each(subject: Subject, calls: int) -> float:
-    """One `docker run` for each call, as a test that starts its own container does."""
+    """Measures one `docker run` for each call, as in a test that starts its own container."""
     root, codex = brought(subject)
     words = (*DOCKER, "-v", f"{root}:/codex:ro", "-e", "HOME=/root", "-w", "/srv", image(), *codex)
     return seconds(lambda: [subprocess.run(words, check=True, capture_output=True) for _ in range(calls)])
 
 
 def brought(subject: Subject) -> tuple[Path, list[str]]:
-    """The folder of Codex on this machine, and the call where that folder is /codex."""
+    """Returns the folder of Codex on this machine, and the call for a container in which that folder is /codex."""
     root = Path(subject.binary).parent.parent
     return root, [f"/codex/{Path(subject.binary).relative_to(root)}", "sandbox", "--", "/bin/true"]
 
 
 def by_testcontainers(subject: Subject, calls: int) -> float | None:
-    """A container for each call, as a test with its own fixture does. Its helper that removes what is left cannot be
-    had without a registry, and is left out."""
+    """Measures one container of testcontainers for each call, as in a test with its own fixture. Its cleanup helper is
+    left out, because it needs a registry. Returns None if testcontainers is not installed."""
     try:
         config = importlib.import_module("testcontainers.core.config").testcontainers_config
         container = importlib.import_module("testcontainers.core.container").DockerContainer
@@ -185,7 +186,7 @@ def by_testcontainers(subject: Subject, calls: int) -> float | None:
 
 
 def at_once(place: Path, subject: Subject, count: int) -> float:
-    """All open at the same time, each answering."""
+    """Measures environments that are all open at the same time, each answering a call."""
 
     def run() -> None:
         with ExitStack() as stack, ThreadPoolExecutor(8) as pool:

@@ -1,7 +1,7 @@
-"""How long stories take: (generator, case) pairs of generators that are Python functions, confined, one process.
+"""Generator benchmark: time of case runs: (generator, case) pairs of confined Python functions in one process.
 
-`python -m benchmarks.generators [PAIRS]`: three runs on each of the shipped cases, until there are so many (1,000).
-The goal is 60 s for a thousand, without Codex.
+`python -m benchmarks.generators [PAIRS]`: up to three runs on each of the shipped cases, until there are so many pairs
+(1,000). The goal is 60 s for a thousand, without Codex.
 """
 
 import itertools

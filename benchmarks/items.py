@@ -18,7 +18,7 @@ BARE = "import pytest\n\n\n@pytest.mark.parametrize('n', range({count}))\ndef te
 
 
 def measured(command: list[str], folder: Path, env: dict[str, str]) -> tuple[float, float]:
-    """Seconds and peak MB of a collection."""
+    """Returns seconds and peak MB of a collection."""
     began = time.perf_counter()
     process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

@@ -1,10 +1,10 @@
-"""Run every recorded call again in a bare loop, and print the seconds: the floor under every run.
+"""Replay floor: repeats every recorded call in a bare loop and prints the seconds, the lower bound of every run.
 
-The same argv in fresh folders, one after the other, without looking at anything before or after. What a whole run takes
-is measured against this. Calls that were interrupted are ended at the time they took; a call that was recorded
-together with others is replayed alone.
+The same arguments run in fresh folders, one after the other, without any checks before or after. The time of a whole
+run is compared with this. Interrupted calls are ended after their recorded time. A call that was recorded together with
+others is replayed alone.
 
-python -m benchmarks.replay_floor JOURNAL [--repeat 5]
+    python -m benchmarks.replay_floor JOURNAL [--repeat 5]
 """
 
 import argparse
@@ -82,7 +82,7 @@ def replayed(path: Path, repeat: int) -> Floor:
 
 
 def replayable(calls: Sequence[CallLine]) -> tuple[CallLine, ...]:
-    """What was really started, and by a journal that kept what its paths stood for."""
+    """Returns the calls that were really started, from a journal that records their worlds."""
     return tuple(
         call
         for call in calls
@@ -107,7 +107,7 @@ def measure(environment: Environment, calls: Sequence[CallLine], repeat: int) ->
 
 
 def replay(environment: Environment, call: CallLine) -> float:
-    """The seconds from start to end of the process; laying the world is not among them."""
+    """Returns the seconds from start to end of the process, without setting up the world."""
     world = environment.world()
     try:
         paths = Paths(call.observation.world, world)
@@ -136,7 +136,7 @@ def command_of(call: CallLine, paths: "Paths") -> Command:
 
 
 class Paths:
-    """From the folders and ports of a world that is gone to those of one that is there. Pure."""
+    """Maps folders and ports of a recorded world to those of a new one. Pure."""
 
     def __init__(self, old: World | None, new: World) -> None:
         then = old.values if old else {}
@@ -144,7 +144,7 @@ class Paths:
         pairs = {value: new.values[name] for name, value in then.items() if name in new.values and value}
         if old is not None:
             pairs |= {old.folder: new.folder, f"cx-{old.id}-": f"cx-{new.id}-"}
-        self._whole = {value: place for value, place in pairs.items() if value.isdigit()}  # a port stands alone
+        self._whole = {value: place for value, place in pairs.items() if value.isdigit()}  # a port is a whole word
         self._parts = {value: place for value, place in pairs.items() if not value.isdigit()}
         longest_first = sorted(self._parts, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
@@ -166,7 +166,7 @@ class Paths:
         return len(argv) > _PROBE_TAIL and argv[-_PROBE_TAIL] == self._probe != ""
 
     def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
-        """The probe's plan is opened, changed and closed again: paths and ports stand in it too."""
+        """Unpacks the probe's plan, changes it and packs it again, because it contains paths and ports too."""
         if not self.is_probe(argv):
             return tuple(map(self.text, argv))
         *words, nonce, plan = argv

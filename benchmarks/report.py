@@ -1,4 +1,4 @@
-"""Seconds from a journal with 20,000 results to an HTML report.
+"""Report benchmark: seconds from a journal with 20,000 results to an HTML report.
 
 python -m benchmarks.report
 """

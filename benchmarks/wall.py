@@ -1,8 +1,8 @@
 """Wall time of a whole run against its floor, the same Codex calls in a bare loop: interleaved, median of N.
 
-Processor time is said beside it: on a machine that does other things as well it is the steadier of the two.
+Processor time is printed too: on a machine that also does other work it is the steadier of the two.
 
-python -m benchmarks.wall [--preset releases] [--rounds 5] [-- more pytest words]
+    python -m benchmarks.wall [--preset releases] [--rounds 5] [-- more pytest words]
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 def processor() -> float:
-    """Seconds that everything started here has used so far, once it has ended."""
+    """Returns the processor seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

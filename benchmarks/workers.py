@@ -1,9 +1,9 @@
-"""What workers gain for one generator: the whole corpus of one in a single process, and shared by 1, 2, … of xdist's.
+"""Worker benchmark: time for the whole corpus of one generator in a single process, and with 1, 2, … xdist workers.
 
-Interleaved, median of N, as a ratio to one process. Processor time is said beside it: what each worker does once more
-(its own walls, its own app-server).
+Interleaved, median of N, as a ratio to one process. Processor time is printed too: it shows what each worker repeats
+(its own confinement, its own app-server).
 
-python -m benchmarks.workers [--rounds 3] [--most 2] [--generator good] [-- more pytest words]
+    python -m benchmarks.workers [--rounds 3] [--most 2] [--generator good] [-- more pytest words]
 """
 
 import argparse
@@ -19,7 +19,7 @@ from benchmarks.wall import processor
 
 
 def corpus(folder: Path, generator: str, workers: int, words: list[str]) -> tuple[float, float]:
-    """Wall and processor seconds."""
+    """Returns wall and processor seconds."""
     command = [sys.executable, "-m", "pytest", "--codex-matrix", f"--codex-generator={generator}", "-q", *words]
     shared = ["-n", str(workers)] if workers else []
     before, began = processor(), time.perf_counter()
