@@ -1,3 +1,5 @@
-"""Generators of other systems, written anew from what they promise and what was measured of them: as each was in a
-release, with its defects, and as it would be right. Their incidents can be shown again without their programs.
+"""Generators of other systems, written from their documented behaviour and measurements of them.
+
+Each is present as it was in a release, with its defects, and in a correct form. So their incidents can be repeated
+without their programs.
 """

@@ -1,7 +1,7 @@
-"""A user who lets Codex supervise another agent's command line tool: what he may write, for nobody writes it for him.
+"""External CLI: a user lets Codex supervise another agent's command line tool, and writes the configuration by hand.
 
-The tool keeps databases, locks and settings in its folders below the four homes of the XDG specification, where nothing
-may be written in Codex's sandbox; it needs the network besides. Source: openai/codex#23857.
+The tool keeps databases, locks and settings in its folders below the four homes of the XDG specification. Codex's
+sandbox permits no writes there. The tool also needs the network. Source: openai/codex#23857.
 """
 
 from collections.abc import Iterable
@@ -22,25 +22,25 @@ HOMES: Final = {
 
 
 def none(given: Given) -> Result:
-    """As reported: the workspace alone."""
+    """Grants the workspace alone, as reported."""
     return _granting(request_of(given), ())
 
 
 def in_place(given: Given) -> Result:
-    """The tool's own folders where they are, and nothing beside them."""
+    """Grants only the tool's own folders where they are."""
     request = request_of(given)
     return _granting(request, (f"{request.home}/{home}/{TOOL}" for home in HOMES.values()))
 
 
 def moved(given: Given) -> Result:
-    """The four homes in a folder that is granted."""
+    """Moves the four homes into a granted folder."""
     request = request_of(given)
     env = {name: f"{request.roots[0]}/{home}" for name, home in HOMES.items()} if request.roots else {}
     return {**_granting(request, request.roots), "env": env}
 
 
 def whole_home(given: Given) -> Result:
-    """What helps as well, and grants everything that the user has."""
+    """Grants the whole home: this helps as well, but grants everything that the user has."""
     request = request_of(given)
     return _granting(request, (request.home, *request.roots))
 

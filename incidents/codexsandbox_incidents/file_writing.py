@@ -1,4 +1,4 @@
-"""How re-created systems write a file: each in its own way, with what that does to links and modes."""
+"""File writing: how the re-created systems write a file, each in its own way with its effect on links and modes."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -15,13 +15,14 @@ Result = dict[str, Any]
 
 
 def text_of(request: Request) -> str:
-    """As it is there, "" where nothing is. What is no UTF-8 ends the generator, as it does the real ones."""
+    """Returns the file's text; "" if there is no file. A file that is not UTF-8 ends the generator, as it does the real
+    ones."""
     path = Path(request.config)
     return path.read_bytes().decode("utf-8") if path.exists() else ""
 
 
 def bytes_of(request: Request, content: bytes, *, mode: int = 0o644) -> Result:
-    """In place: the file is emptied and written, links are followed, an existing mode stays."""
+    """Writes in place: the file is emptied and written, links are followed, an existing mode stays."""
     path = Path(request.config)
     path.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
@@ -30,7 +31,8 @@ def bytes_of(request: Request, content: bytes, *, mode: int = 0o644) -> Result:
 
 
 def moved_over(request: Request, change: Callable[[str], str]) -> Result:
-    """As `awk … > tmp && mv tmp file`: a link is replaced, the mode is the one of a new file. Bytes go through."""
+    """Writes like `awk … > tmp && mv tmp file`: a link is replaced, the mode is that of a new file. Bytes that are not
+    UTF-8 stay."""
     path = Path(request.config)
     before = path.read_bytes() if path.exists() else b""
     text = change(before.decode("utf-8", "surrogateescape"))
@@ -38,7 +40,7 @@ def moved_over(request: Request, change: Callable[[str], str]) -> Result:
 
 
 def renamed(request: Request, content: bytes, *, mode: int) -> Result:
-    """A new file in the place of whatever had the name."""
+    """Puts a new file in place of whatever had the name."""
     path = Path(request.config)
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
@@ -49,7 +51,7 @@ def renamed(request: Request, content: bytes, *, mode: int) -> Result:
 
 
 def put(request: Request, wanted: PolicyRequest, *, before: Callable[[bytes], bytes] = bytes) -> Result:
-    """As the exemplary generator does, after `before` has taken back what an earlier release had written."""
+    """Writes as the exemplary generator does, after `before` has removed what an earlier release had written."""
     warnings: list[str] = []
     path = where(request.config)
 

@@ -1,7 +1,7 @@
-"""Hermes Agent's workers: what they add to `codex app-server` so that a task can close itself on its board.
+"""Hermes Agent's workers: the arguments they add to `codex app-server` so that a task can close itself on its board.
 
 A board is a SQLite database outside of the task's workspace. Without an override it cannot be written ("unable to open
-database file"); PR #27557 grants its folder for workers that have a task. Source: NousResearch/hermes-agent#26203.
+database file"). PR #27557 grants its folder for workers that have a task. Source: NousResearch/hermes-agent#26203.
 """
 
 import os
@@ -18,19 +18,19 @@ BOARD = "board"
 
 
 def none(given: Given) -> Result:
-    """Before: the user's configuration decides."""
+    """Adds no arguments, as before the pull request: the user's configuration decides."""
     request_of(given)
     return {"env": environment(request_of(given))}
 
 
 def merged(given: Given) -> Result:
-    """As merged: the folder of the database as it is spelt, the network always off."""
+    """Adds the merged arguments: the folder of the database without escaping, and the network always off."""
     env = environment(request_of(given))
     return {"argv": list(overrides(env)), "env": env}
 
 
 def fixed(given: Given) -> Result:
-    """Every path escaped, the workspace of the task granted too, and never the folder that holds all boards."""
+    """Escapes every path, grants the workspace of the task too, and never grants the folder that holds all boards."""
     request = request_of(given)
     wide = impossible(PolicyRequest(roots=request.roots, guarded=(request.home, f"{request.home}/.hermes")))
     if wide:
@@ -48,7 +48,7 @@ def fixed(given: Given) -> Result:
 
 
 def merged_default_board(given: Given) -> Result:
-    """The board that has no folder of its own: what is granted is all that Hermes has."""
+    """Uses the default board, which has no folder of its own: everything of Hermes is granted."""
     return merged(_of_default_board(given))
 
 
@@ -61,7 +61,8 @@ def _of_default_board(given: Given) -> Request:
 
 
 def environment(request: Request) -> dict[str, str]:
-    """What the dispatcher tells a worker. `params`: board, db, root, task (empty: no worker of a board)."""
+    """Returns the variables that the dispatcher passes to a worker. `params`: board, db, root, task (empty: a worker
+    without a task)."""
     params = request.params
     hermes = f"{request.home}/.hermes"
     env = {
@@ -75,7 +76,7 @@ def environment(request: Request) -> dict[str, str]:
 
 
 def _database(request: Request, hermes: str) -> str:
-    """The first root asked for is the board's folder; else a board has a folder of its own, and `default` has none."""
+    """Returns the database: in the first requested root, else in the board's own folder, which `default` lacks."""
     if request.roots:
         return f"{request.roots[0]}/kanban.db"
     board = request.params.get("board", BOARD)
@@ -108,5 +109,5 @@ def _hermes(env: Mapping[str, str]) -> str:
 
 
 def _folder(path: str) -> str:
-    """Of a path without one: nothing, as Python says it too."""
+    """Returns the folder of a path; "" if the path has none, as Python does."""
     return path.rpartition("/")[0]

@@ -1,7 +1,7 @@
 """Hermes Agent's migration of Codex's config.toml: a permission profile, its own MCP server, plugins.
 
-0.13 appends its section, where any table above captures `default_permissions`; 0.14 to 0.19 put it before the first
-line that begins with `[`, be it a table's or an array's. Neither looks at what the file means.
+0.13 appends its section, so any table above captures `default_permissions`. 0.14 to 0.19 put it before the first line
+that begins with `[`, of a table or an array. Neither parses the file.
 Source: hermes_cli.codex_runtime_plugin_migration of the PyPI package hermes-agent.
 """
 
@@ -24,7 +24,7 @@ _TOOLS: Final = "hermes-tools"
 
 
 def servers(request: Request) -> dict[str, dict[str, Any]]:
-    """Its own, and what `params["servers"]` (JSON) adds."""
+    """Returns its own server, and those that `params["servers"]` (JSON) adds."""
     more = json.loads(request.params.get("servers", "{}"))
     env = {"HERMES_HOME": f"{request.home}/.hermes", "HERMES_QUIET": "1", "HERMES_REDACT_SECRETS": "true"}
     args = ["-m", "agent.transports.hermes_tools_mcp_server"]
@@ -40,7 +40,7 @@ def section(wanted: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def stripped(text: str, *, plugins_known: bool) -> str:
-    """Without its section. Where the end is missing, it ends before the next table that cannot be its own."""
+    """Removes its section. A section without end marker ends before the next table that cannot be its own."""
     kept: list[str] = []
     inside = False
     for line in text.split("\n"):
@@ -56,7 +56,7 @@ def stripped(text: str, *, plugins_known: bool) -> str:
 
 
 def _without_plugins(lines: list[str]) -> str:
-    """The list of plugins came, so the tables of the user's are old: also where the list is empty."""
+    """Removes the user's plugin tables, because the list of plugins counts as newer: also if that list is empty."""
     kept: list[str] = []
     inside = False
     for line in lines:
@@ -96,7 +96,8 @@ def release_0_19(given: Given) -> Result:
 
 
 def fixed(given: Given) -> Result:
-    """Its keys at the root in dotted words, nothing of the user's touched, and no policy over the user's own."""
+    """Writes its keys at the root in dotted form, leaves everything of the user's, and sets no policy over the user's
+    own."""
     request = request_of(given)
     more: dict[Path, Value] = {("default_permissions",): PROFILE}
     for name, server in servers(request).items():
@@ -106,7 +107,7 @@ def fixed(given: Given) -> Result:
 
 
 def _section_taken_back(content: bytes) -> bytes:
-    """What 0.13 or 0.19 wrote, where it still stands as it was written: from its first line to its last."""
+    """Removes what 0.13 or 0.19 wrote, if it is unchanged from its first line to its last."""
     text = content.decode("utf-8", "surrogateescape")
     own = re.compile(
         rf"\n{{0,2}}^{re.escape(BEGIN)}\n\ndefault_permissions = [^\n]*\n\n"
@@ -127,7 +128,7 @@ def _paths(at: Path, values: Mapping[str, Any]) -> dict[Path, Value]:
 
 
 def _key(name: str) -> str:
-    """Bare where every character is a letter or a digit to Python, of whatever alphabet: not so to TOML."""
+    """Leaves a name bare if Python counts all its characters as letters or digits. TOML permits fewer letters."""
     return name if name.replace("-", "").replace("_", "").isalnum() else _value(name)
 
 

@@ -1,8 +1,8 @@
-"""The codex workspace template of molecule-ai: a script at boot that writes a sandbox policy, in three stages.
+"""molecule-ai's codex workspace template: a script at boot that writes a sandbox policy, in three stages.
 
-Sandboxes could not start in its containers: first for want of a network namespace, and when that was given up
-(`hotpatch`, PR #77: workspace-write with the network) because the agent could not map root into a user namespace.
-PR #82 has no inner sandbox at all: the container is the boundary. Source: molecule-core#2128.
+Sandboxes could not start in its containers. The first cause was a missing network namespace. `hotpatch` and PR #77 gave
+that up (workspace-write with the network); then the agent could not map root into a user namespace. PR #82 has no inner
+sandbox at all: the container is the boundary. Source: molecule-core#2128.
 """
 
 import re
@@ -22,7 +22,8 @@ _BLOCK_82: Final = f'{NO_SANDBOX}\nsandbox_mode = "danger-full-access"\napproval
 
 
 def hotpatch_text(text: str) -> str:
-    """Whatever is there: a second boot makes a file with two of each, and the first one captures the user's keys."""
+    """Puts its text in front of any content. A second boot writes all keys twice, and the first text captures the
+    user's keys."""
     return HOTPATCH + text
 
 
@@ -32,12 +33,13 @@ def pr_77_text(text: str) -> str:
 
 
 def pr_82_text(text: str) -> str:
-    """Its own empty line is left each time: one byte more with every boot."""
+    """Leaves its own empty line each time: the file grows by one byte with every boot."""
     return _BLOCK_82 + _less(text, r"sandbox_mode = |approval_policy = ", SANDBOX, NO_SANDBOX)
 
 
 def _less(text: str, keys: str, *comments: str) -> str:
-    """Line by line, as awk does: keys at the beginning of any line, the comments, and the table to the next `[`."""
+    """Removes line by line, as awk does: keys at the start of any line, the comments, and the table up to the next
+    `[`."""
     kept: list[str] = []
     inside = False
     for line in text.splitlines(keepends=True):
@@ -56,7 +58,7 @@ def hotpatch(given: Given) -> Result:
 
 
 def first_boot(given: Given) -> Result:
-    """As the hotpatch was looked at when it was put in: at one start, and not yet at the second."""
+    """Runs the hotpatch at the first start only, as it was reviewed when it was merged."""
     request = request_of(given)
     return {} if request.run > 1 else moved_over(request, hotpatch_text)
 
@@ -70,13 +72,14 @@ def pr_82(given: Given) -> Result:
 
 
 def fixed(given: Given) -> Result:
-    """The policy of PR #82, with nothing of the user's lost; the earlier shapes are taken back first, word for word."""
+    """Writes the policy of PR #82 and loses nothing of the user's. It first removes the earlier forms, word for
+    word."""
     wanted = PolicyRequest(sandbox="danger-full-access", approval="never", owner="molecule", network=None)
     return put(request_of(given), wanted, before=_earlier_taken_back)
 
 
 def _earlier_taken_back(content: bytes) -> bytes:
-    """What a boot of an earlier release put there, exactly as it did: then the user's keys are where they were."""
+    """Removes exactly what a boot of an earlier release added, so that the user's keys are where they were."""
     text = content.decode("utf-8", "surrogateescape")
     while text.startswith(HOTPATCH):
         text = text.removeprefix(HOTPATCH)
@@ -91,7 +94,7 @@ SERVERS: Final = {"molecule": ("python3", "-m", "molecule_runtime.a2a_mcp_server
 
 
 def adapter(given: Given) -> Result:
-    """ADR-004: a block for each MCP server at the end of the file, its first pair of marks stripped before."""
+    """Writes a block for each MCP server at the end of the file (ADR-004), after removing its first pair of markers."""
     request = request_of(given)
     text = text_of(request).replace("\r\n", "\n")
     for name, command in SERVERS.items():
@@ -111,7 +114,7 @@ def adapter_text(text: str, name: str, command: tuple[str, ...], env: dict[str, 
 
 
 def adapter_fixed(given: Given) -> Result:
-    """The same servers in dotted keys at the root, where no header above can capture them."""
+    """Writes the same servers in dotted keys at the root, where no header above can capture them."""
     request = request_of(given)
     more: dict[Path, Value] = {}
     for name, command in SERVERS.items():

@@ -1,7 +1,7 @@
-"""multica's daemon: a configuration for each task, its own blocks in what was copied from the user's.
+"""multica's daemon: a configuration for each task, with its own blocks in a copy of the user's file.
 
-What each release asks for differs by platform: on macOS the network cannot be given to a sandbox (openai/codex#10390),
-so the sandbox is given up there; from v0.4.16 on everywhere but on a Windows with a sandbox of its own.
+The requested policy differs by release and platform. On macOS a sandbox cannot have the network (openai/codex#10390),
+so the daemon gives up the sandbox there. From v0.4.16 on it does so everywhere, except on a Windows with its own sandbox.
 Source: multica-ai/multica#1246 and docs/codex-sandbox-troubleshooting.md there.
 """
 
@@ -24,7 +24,7 @@ from codexsandbox_incidents.multica_blocks import (
 from pytest_codexsandbox.config_writer import PolicyRequest, request_of
 from pytest_codexsandbox.model.generator import Mode, Request
 
-DARWIN_FIXED: Final = ""  # the release of Codex from which macOS gives the network; nobody knows one
+DARWIN_FIXED: Final = ""  # the release of Codex from which macOS permits the network; none is known
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 _HINT: Final = {
     "darwin": "upgrade Codex CLI (e.g. `brew upgrade codex` or `npm i -g @openai/codex`)",
@@ -39,13 +39,13 @@ _ARGUMENT: Final = re.compile(r"(?:^|\s)(?:-c|--config)(?:[ =])\s*windows\.sandb
 
 
 def windows_state(text: str, args: str) -> Literal["absent", "native", "undecidable"]:
-    """The undecidable wins over a sandbox, and a sandbox over none: the careful side."""
+    """Returns the more careful state of file and arguments: undecidable before native, native before absent."""
     states = (_state(_in_file(text)), _state(_in_arguments(args)))
     return "undecidable" if "undecidable" in states else "native" if "native" in states else "absent"
 
 
 def _in_file(text: str) -> object:
-    """None: nothing is said. Python's own parser knows TOML 1.0, as Go's does."""
+    """Returns the setting in the file; None if there is none. Python's own parser reads TOML 1.0, as Go's does."""
     try:
         windows = tomllib.loads(text).get("windows", {})
     except (tomllib.TOMLDecodeError, UnicodeError):
@@ -69,7 +69,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def version_of(text: str) -> tuple[int, ...] | None:
-    """The first three numbers anywhere; None: nobody can say, so it is taken for a broken one."""
+    """Returns the first three numbers in a text; None if there are none, which counts as a broken release."""
     found = _VERSION.search(text)
     return tuple(map(int, found.groups())) if found else None
 
@@ -82,7 +82,7 @@ def policy_0_2_5(request: Request) -> Policy:
 
 
 def policy_0_4_3(request: Request) -> Policy:
-    """A home of the task's own is writable, and everything that a tool keeps at home goes there."""
+    """Makes a home of the task's own writable, and moves everything there that tools keep at home."""
     policy = policy_0_2_5(request)
     if policy.mode != "workspace-write" or request.platform == "windows":
         return policy
@@ -92,7 +92,8 @@ def policy_0_4_3(request: Request) -> Policy:
 
 
 def policy_0_4_16(request: Request) -> Policy:
-    """A product decision: whoever runs tasks confines them, but for a Windows that has a sandbox, or may have."""
+    """Turns the sandbox off: by product decision, the operator confines tasks. A Windows that has a sandbox, or may
+    have one, keeps it."""
     if request.platform == "windows" and windows_state(_bytes(request), request.params.get("args", "")) != "absent":
         return Policy(mode="workspace-write")
     return Policy(mode="danger-full-access")
@@ -103,7 +104,7 @@ def task_home(request: Request) -> str:
 
 
 def legacy_text(text: str) -> str:
-    """Up to v0.2.4: by looking for words anywhere in the file."""
+    """Writes as up to v0.2.4: searches for words anywhere in the file."""
     header, network = "[sandbox_workspace_write]", "network_access"
     if header in text and network in text:
         return text
@@ -136,7 +137,7 @@ def release_0_4_3(given: Given) -> Result:
 
 
 def release_0_4_16(given: Given) -> Result:
-    """The last block is validated, and what it cannot read is refused: whatever came before it is written already."""
+    """Validates the last block and refuses a file that it cannot read, when the earlier blocks are already written."""
     request = request_of(given)
     policy = policy_0_4_16(request)
     text = memory_blocks(agents_block(upsert(_bytes(request), sandbox_block(policy.mode))))
@@ -149,7 +150,8 @@ def release_0_4_16(given: Given) -> Result:
 
 
 def fixed(given: Given) -> Result:
-    """The policy of v0.2.5 in one block that is found again whatever others do, nothing of the user's lost."""
+    """Writes the policy of v0.2.5 in one block that is found again after any change, and loses nothing of the
+    user's."""
     request = request_of(given)
     policy = policy_0_2_5(request)
     network = True if policy.mode == "workspace-write" else None
@@ -159,7 +161,7 @@ def fixed(given: Given) -> Result:
 
 
 def _bytes(request: Request) -> str:
-    """Go's strings are bytes: what is no UTF-8 goes through."""
+    """Returns the file's text with all bytes preserved, as in Go's strings."""
     path = Path(request.config)
     return path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
 

@@ -1,4 +1,4 @@
-"""multica's blocks in a config.toml: found by regular expressions over lines, whatever those lines are part of."""
+"""multica's blocks in a config.toml: found by regular expressions over lines, without regard to TOML syntax."""
 
 import re
 import tomllib
@@ -26,7 +26,7 @@ def sandbox_block(mode: Mode, roots: tuple[str, ...] = ()) -> str:
 
 
 def go_quoted(text: str) -> str:
-    """As Go's %q: `\\a` and `\\v` are no escapes of TOML."""
+    """Quotes as Go's %q does: `\\a` and `\\v` are no escapes of TOML."""
     return '"' + "".join(map(_go_character, text)) + '"'
 
 
@@ -39,16 +39,16 @@ def _go_character(char: str) -> str:
 
 
 def upsert(text: str, block: str, *, newlines: str = "\n*") -> str:
-    """On top. The words of an earlier release are looked for only where there is no block yet. The end of a block with
-    a longer name begins like this one's, and is taken for it.
-    """
+    """Puts the block on top. Keys of an earlier release are searched only if there is no block yet. The end marker of a
+    block with a longer name begins with the same text, and is mistaken for this block's end."""
     pattern = re.compile(rf"^{re.escape(BEGIN)}.*?^{re.escape(END)}{newlines}", re.MULTILINE | re.DOTALL)
     rest = pattern.sub("", text if pattern.search(text) else _less_legacy(text)).lstrip("\n")
     return f"{block}\n{rest}"
 
 
 def _less_legacy(text: str) -> str:
-    """Each line that begins with `sandbox_mode`, in whatever table or string, and the table with what is below it."""
+    """Removes each line that begins with `sandbox_mode`, in any table or string, and the sandbox table with its
+    content."""
     kept: list[str] = []
     inside = False
     for line in text.split("\n"):
@@ -62,18 +62,18 @@ def _less_legacy(text: str) -> str:
 
 
 def agents_block(text: str) -> str:
-    """v0.2.20: no agents beside the task's own."""
+    """Turns off agents besides the task's own (v0.2.20)."""
     return _switch(text, "multi-agent", "features", ("multi_agent",))
 
 
 def memory_blocks(text: str) -> str:
-    """v0.3.8: what one task learns is not another one's."""
+    """Turns off memories, so that one task's lessons do not reach another (v0.3.8)."""
     text = _switch(text, "memory-config", "memories", ("generate_memories", "use_memories"))
     return _switch(text, "memory-feature", "features", ("memories",), apart="")
 
 
 def _switch(text: str, name: str, table: str, keys: tuple[str, ...], *, apart: str = "\n") -> str:
-    """Keys that are off: below the first header of their table, else dotted, on top."""
+    """Turns keys off: below the first header of their table, else in dotted form on top."""
     begin, end = _HEAD.format(f" {name}"), _TAIL.format(f" {name}")
     rest = re.sub(rf"(?ms)^{re.escape(begin)}.*?^{re.escape(end)}\n*", "", text)
     for key in keys:
@@ -88,7 +88,8 @@ def _switch(text: str, name: str, table: str, keys: tuple[str, ...], *, apart: s
 
 
 def shell_block(text: str) -> str:
-    """v0.4.4, at the end: which variables a command sees. ValueError where the file cannot be read, before or after."""
+    """Writes which variables a command sees, at the end (v0.4.4). Raises ValueError if the file cannot be read before
+    or after."""
     begin, end = _HEAD.format(" shell-environment"), _TAIL.format(" shell-environment")
     rest = re.sub(rf"(?ms)\n*^{re.escape(begin)}.*?^{re.escape(end)}\n*", "\n", text)
     rest.encode()
@@ -106,7 +107,7 @@ def shell_block(text: str) -> str:
 
 
 def _less_policies(text: str) -> str:
-    """Without the user's policies for the shell's variables, at the root or in a profile."""
+    """Removes the user's policies for the shell's variables, at the root or in a profile."""
     try:
         pieces = cut(text)
     except NotToml as problem:
@@ -120,7 +121,7 @@ def _path(piece: TomlStatement) -> tuple[str, ...]:
 
 
 def taken_back(content: bytes) -> bytes:
-    """Without the block of an earlier release, where its marks are comments and not words in a string."""
+    """Removes the block of an earlier release, if its markers are comments and not text in a string."""
     text = content.decode("utf-8", "surrogateescape")
     try:
         pieces = cut(text)
