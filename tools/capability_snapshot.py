@@ -1,4 +1,4 @@
-"""Writes matrix/codex/capabilities.toml: what released binaries can do, asked of the binaries themselves.
+"""Capability snapshot: writes matrix/codex/capabilities.toml from probes of released Codex binaries.
 
 python -m tools.capability_snapshot RELEASE...
 """
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def add(releases: Sequence[str], cache: Path) -> list[str]:
-    """Gets and probes the releases, and adds what they can do to the golden data."""
+    """Downloads and probes the releases, and adds what they can do to the golden data."""
     specs = [SubjectSpec(label=name, release=name) for name in dict.fromkeys(releases)]
     measured = {
         spec.label: resolve(spec, cache=cache, progress=progress_on(sys.stderr), offline=False).capabilities
@@ -44,7 +44,7 @@ def add(releases: Sequence[str], cache: Path) -> list[str]:
 
 
 def text(rows: Mapping[str, Capabilities]) -> str:
-    """The file's content; equal rows give equal bytes."""
+    """Returns the file's content; equal rows give equal bytes."""
     return HEAD + "".join(_table(release, rows[release]) for release in sorted(rows, key=order))
 
 

@@ -1,4 +1,4 @@
-"""docs/reference/cli.md: every command and its options, written from the parsers."""
+"""CLI reference: writes docs/reference/cli.md, every command and its options, from the parsers."""
 
 import argparse
 import inspect
@@ -30,7 +30,8 @@ def page() -> str:
 
 
 def _command(name: str) -> Iterator[str]:
-    """Made of the actions, not of argparse's own text, which differs between Python versions."""
+    """Yields the section of a command, from the parser's actions: argparse's own text differs between Python
+    versions."""
     module = cli.load(name)
     parser = cli.command_parser(name, module)
     yield f"## {name}\n"

@@ -14,7 +14,7 @@ from pytest_codexsandbox.journal.store import FILE, read
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 
-_SHOWN: Final = 40  # differences
+_SHOWN: Final = 40  # most differences shown
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""docs/reference/fingerprints.md: every fingerprint and every remedy, as their files declare them."""
+"""Fingerprints page: writes docs/reference/fingerprints.md, every fingerprint and every remedy, from their files."""
 
 import html
 from collections.abc import Iterable, Iterator, Sequence
@@ -63,7 +63,7 @@ def _way(remedy: Remedy) -> tuple[str, ...]:
 
 
 def _words(known: Fingerprint) -> str:
-    """The words, then what must be there as well."""
+    """Returns the words, then the other conditions."""
     said = [_code(words) for words in known.texts[:3]]
     if len(known.texts) > 3:
         said.append(f"and {len(known.texts) - 3} more")
@@ -79,9 +79,9 @@ def _code(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text for a cell of a Markdown table; what stands between backticks is code."""
+    """Returns text for a cell of a Markdown table; text between backticks is code."""
     pieces = text.split("`")
-    if len(pieces) % 2 == 0:  # a backtick without its twin is a sign like others
+    if len(pieces) % 2 == 0:  # an unpaired backtick is an ordinary character
         return _plain(text)
     return "".join(_code(piece) if number % 2 else _plain(piece) for number, piece in enumerate(pieces))
 

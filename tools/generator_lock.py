@@ -1,4 +1,4 @@
-"""Locks of real generators: the versions of all that a generator needs, written below matrix/generators/locks.
+"""Generator locks: writes the versions of all that a published tool needs, below matrix/generators/locks.
 
 `python -m tools.generator_lock NAME …`, after a version was changed in matrix/generators/NAME.toml.
 """
@@ -20,7 +20,7 @@ _UNUSED: Final = ("license", "funding", "engines", "bin", "deprecated")
 
 
 def locked(package: Package, *, run: Run = process.run) -> str:
-    """The text of a lock, with the newest versions that fit today."""
+    """Returns the text of a lock, with the newest versions that fit today."""
     with TemporaryDirectory(prefix="codexsandbox-lock-", ignore_cleanup_errors=True) as folder:
         place, aside = Path(folder) / "package", Path(folder) / "aside"
         place.mkdir()
@@ -33,7 +33,8 @@ def locked(package: Package, *, run: Run = process.run) -> str:
 
 
 def of_npm(text: str) -> str:
-    """Without what `npm ci` does not read, and without addresses: any registry may serve it, the hash decides."""
+    """Removes what `npm ci` does not read, and addresses: any registry may serve a package, because its hash
+    decides."""
     lock: dict[str, Any] = json.loads(text)
     for entry in lock["packages"].values():
         for name in (*_UNUSED, "resolved"):

@@ -1,4 +1,5 @@
-"""docs/reference/options.md: the plugin's options, policies, verdicts and exit codes, as the program has them."""
+"""Options page: writes docs/reference/options.md from the program: the plugin's options, policies, verdicts and exit
+codes."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final

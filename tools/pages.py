@@ -1,6 +1,6 @@
-"""The generated pages and the README's matrix. Renew them: python -m tools.pages [--journal JOURNAL|FOLDER]
+"""Generated pages: renews the reference pages and the README's matrix: python -m tools.pages [--journal JOURNAL|FOLDER]
 
-`--journal` puts a real run into the README: it is made small and kept at tests/golden/readme/journal.ndjson.gz.
+`--journal` puts a real run into the README: it is reduced and kept at tests/golden/readme/journal.ndjson.gz.
 """
 
 import argparse
@@ -21,7 +21,7 @@ REFERENCE: Final = ROOT / "docs" / "reference"
 
 
 def generated() -> dict[Path, str]:
-    """Every file that has a generated part, and its whole text as it should be."""
+    """Returns every file that has a generated part, with its whole text as it should be."""
     readme = README.read_text(encoding="utf-8")
     return {
         REFERENCE / "promises.md": promises_page(),

@@ -1,4 +1,5 @@
-"""docs/reference/profiles.md: what every profile asks of an engine, and what was measured in it."""
+"""Profiles page: writes docs/reference/profiles.md, what every profile asks of an engine, and what was measured in
+it."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -90,7 +91,7 @@ def _words(profile: Profile) -> Iterator[str]:
 
 
 def _file(text: str) -> str:
-    """Of a filter, by what is in it."""
+    """Returns the name of the shipped file with this filter."""
     return next(
         path.name
         for path in (data_folder("matrix") / "profiles" / "seccomp").glob("*.json")

@@ -1,4 +1,4 @@
-"""docs/reference/promises.md: every promise that is shipped, by topic, as its scenario declares it."""
+"""Promises page: writes docs/reference/promises.md, every shipped promise by topic, as its scenario declares it."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -79,7 +79,7 @@ def _facts(promise: Promise) -> Iterator[str]:
 
 
 def _marked(summary: str) -> str:
-    """Plain text of a docstring, safe as Markdown outside its own backticks."""
+    """Returns a docstring's text, safe as Markdown outside its own backticks."""
     parts = summary.split("`")
     plain = [part.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_") for part in parts[::2]]
     code = [f"`{part}`" for part in parts[1::2]]

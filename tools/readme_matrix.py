@@ -1,4 +1,4 @@
-"""The README's matrix: a journal of a real run with one red cell, kept small, as a terminal of 80 columns shows it."""
+"""README matrix: a reduced journal of a real run with one red cell, shown as on a terminal of 80 columns."""
 
 import gzip
 import re
@@ -33,7 +33,7 @@ _FACTS: Final = ("arch", "distro", "distro_version", "distro_name", "uid")
 
 
 def text() -> str:
-    """Head, matrix, legend, counts and the red block; notes and selections below them are left out."""
+    """Returns head, matrix, legend, counts and the red block; notes and selections below them are left out."""
     screen = render(kept(), width=80, color=False, ascii=False)
     head, rest = screen.split("\nlegend", 1)
     legend = ("legend" + rest).split("\nsandbox:", 1)[0].rstrip()
@@ -43,7 +43,7 @@ def text() -> str:
 
 
 def _command() -> str:
-    """The command in lines of at most 80 columns, to be pasted as it stands."""
+    """Returns the command in lines of at most 80 columns, ready to paste."""
     first, rest = shlex.join(WORDS[:4]), shlex.join(WORDS[4:])
     return f"{first} \\\n    {rest}"
 
@@ -64,7 +64,7 @@ def kept() -> ReadJournal:
 
 
 def keep(journal: Path) -> None:
-    """What the closing screen needs of a run, without paths, environments and outputs of the machine it ran on."""
+    """Keeps what the closing screen needs of a run, without paths, environments and outputs of its machine."""
     lines = b"".join(msgspec.json.encode(line) + b"\n" for line in small(read(journal)))
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     KEPT.write_bytes(gzip.compress(lines, mtime=0))
@@ -137,12 +137,12 @@ def _link(link: Link) -> Link:
 
 
 def _last(path: str) -> str:
-    """The last two words of a path, without the machine's folders."""
+    """Returns the last two parts of a path, without the machine's folders."""
     return "/" + "/".join(Path(path).parts[-2:])
 
 
 def _result(record: Record) -> Record:
-    """Keep everything that the block of a red result shows, and the verdict alone of others."""
+    """Keeps everything that the block of a red result shows, and only the verdict of other results."""
     if record.verdict is Verdict.VIOLATES:
         return replace(record, calls=(), repro="repro/sqlite.sh", worker="")
     return replace(record, evidence=(), calls=(), diagnosis=None, reason="", repro="", worker="")

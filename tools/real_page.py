@@ -1,8 +1,8 @@
-"""What one whole run said of the tools that people use, put into their page:
+"""Real generators page: puts the results of a whole run over published tools into their page:
 
 `python -m tools.real_page JOURNAL|FOLDER … [--beside "Node.js 20.20"]`, after `pytest --codex-matrix
---codex-generator=real -n 2`. A later journal's generators stand in the place of the first one's, and are named. A run
-that was not whole, or in which something was broken, is refused.
+--codex-generator=real -n 2`. Generators of a later journal replace those of the first one, and are named. A run that
+was not complete, or in which something was broken, is refused.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def put(page: str, told: str) -> str:
 
 
 def why_not(journal: ReadJournal) -> str:
-    """Why this run cannot be shown; "" if it can."""
+    """Returns why this run cannot be shown; "" if it can."""
     states = journal.states()
     broken = [key for key, one in states.items() if one.verdict is Verdict.BROKEN]
     if journal.end is None:
@@ -66,7 +66,7 @@ def why_not(journal: ReadJournal) -> str:
 
 
 def rows(page: str) -> dict[str, str]:
-    """Of the table that stands there: name → version."""
+    """Returns name → version of the table that the page has."""
     lines = page.partition(BEGIN)[2].partition(END)[0].splitlines()
     cells = [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     return {name: version for name, version, *_ in cells[2:]}

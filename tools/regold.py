@@ -1,4 +1,4 @@
-"""Write the golden files anew, then read the difference: `python -m tools.regold`."""
+"""Regold: rewrites the golden files, whose difference is then to be reviewed: `python -m tools.regold`."""
 
 from pytest_codexsandbox.reports import markdown
 from tests.unit.reports import container_builders, generator_builders
