@@ -38,7 +38,7 @@ import pytest_codexsandbox
 
 ROOT = Path(pytest_codexsandbox.__file__).parent
 LEFT_OUT = ("guest", "model")
-OUTSIDE = "pytest"  # a frame of pytest's or of a scenario's, and of no module that is counted
+OUTSIDE = "pytest"  # a frame of pytest or of a scenario, which belongs to no counted module
 
 
 class Hop(NamedTuple):
@@ -54,12 +54,12 @@ class Walk:
     def __init__(self) -> None:
         self.calls = 0
         self.hops: list[Hop] = []
-        self.modules: list[str] = []  # in the order in which the walk came to them
+        self.modules: list[str] = []  # in the order in which the item reached them
         self._pairs: set[tuple[str, str]] = set()
         self._begun: set[FrameType] = set()  # kept alive, so that a resumed generator is known again
 
     def take(self, frame: FrameType, event: str, _: object) -> None:
-        """The function for `sys.setprofile`."""
+        """Counts a call; a function for `sys.setprofile`."""
         module = module_of(frame.f_code)
         if event != "call" or not module or not is_named(frame.f_code) or frame in self._begun:
             return
@@ -88,7 +88,7 @@ def codes_above(frame: FrameType) -> Iterator[CodeType]:
 
 
 def module_of(code: CodeType) -> str:
-    """The name below the package; "" for what is not counted."""
+    """Returns the module's name below the package; "" if it is not counted."""
     path = Path(code.co_filename)
     if not path.is_relative_to(ROOT):
         return ""
@@ -97,7 +97,7 @@ def module_of(code: CodeType) -> str:
 
 
 def is_named(code: CodeType) -> bool:
-    """Checks whether it is the code of a `def`: that of a class or a module has no fast locals."""
+    """Checks for the code of a `def`. The code of a class or a module has no fast locals."""
     return bool(code.co_flags & inspect.CO_OPTIMIZED) and not code.co_name.startswith("<")
 
 
@@ -123,7 +123,7 @@ class Tracer:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
-        """Runs all of them, in their own order, when pytest comes to the first of the reversed list."""
+        """Runs the three items in their own order when pytest comes to the first of the reversed list."""
         if any(item is one and nextitem is following for one, following in itertools.pairwise(self._order)):
             return None
         if item is not self._order[-1]:
@@ -149,7 +149,7 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="number the hops of the walk")
     asked = parser.parse_args()
     tracer = Tracer(asked.item)
-    screen = io.StringIO()  # of a run that leaves most items out
+    screen = io.StringIO()  # output of a run that leaves most items out
     with tempfile.TemporaryDirectory(prefix="codexsandbox-walk-") as folder, contextlib.redirect_stdout(screen):
         words = ["--codex-matrix", f"--codex-only={asked.item}", f"--codex-report-dir={folder}", "-q"]
         code = pytest.main([*words, f"--rootdir={folder}", "-p", "no:cacheprovider"], plugins=[tracer])

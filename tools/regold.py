@@ -1,4 +1,4 @@
-"""Regold: rewrites the golden files, whose difference is then to be reviewed: `python -m tools.regold`."""
+"""Regold: rewrites the golden files; review their difference afterwards: `python -m tools.regold`."""
 
 from pytest_codexsandbox.reports import markdown
 from tests.unit.reports import container_builders, generator_builders

@@ -1,7 +1,7 @@
 """Hermes Agent's migration of Codex's config.toml: a permission profile, its own MCP server, plugins.
 
 0.13 appends its section, so any table above captures `default_permissions`. 0.14 to 0.19 put it before the first line
-that begins with `[`, of a table or an array. Neither parses the file.
+that begins with `[`, also of an array. Neither parses the file.
 Source: hermes_cli.codex_runtime_plugin_migration of the PyPI package hermes-agent.
 """
 

@@ -1,7 +1,7 @@
 """multica's daemon: a configuration for each task, with its own blocks in a copy of the user's file.
 
 The requested policy differs by release and platform. On macOS a sandbox cannot have the network (openai/codex#10390),
-so the daemon gives up the sandbox there. From v0.4.16 on it does so everywhere, except on a Windows with its own sandbox.
+so the daemon gives up the sandbox there. From v0.4.16 on it does so everywhere but on a Windows with its own sandbox.
 Source: multica-ai/multica#1246 and docs/codex-sandbox-troubleshooting.md there.
 """
 

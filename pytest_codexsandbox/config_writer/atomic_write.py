@@ -1,4 +1,4 @@
-"""Atomic write: replaces a file in one step, so that no reader sees half of it, and keeps its mode, owner and links.
+"""Atomic write: replaces a file in one step, so that no reader sees half of it, and keeps its mode and owner.
 
 The folder is locked meanwhile, without a lock file. Symbolic links are followed and kept. A file that has changed since
 it was read is read again.

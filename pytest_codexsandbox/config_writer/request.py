@@ -44,7 +44,7 @@ class PolicyRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Why nothing was changed, and what the user can do. Every byte is as before."""
+    """A refusal: says why nothing was changed, and what the user can do. Every byte is as before."""
 
     what: str
     why: str = ""

@@ -38,7 +38,7 @@ class CannotConfine(Unavailable):
 
 
 class Confinement(msgspec.Struct, frozen=True, kw_only=True):
-    """How generators are confined on this machine. `bwrap` is "" if the user asked for no confinement."""
+    """Confines generators on this machine. `bwrap` is "" if the user requested no confinement."""
 
     bwrap: str = ""
 

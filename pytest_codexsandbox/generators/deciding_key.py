@@ -1,4 +1,4 @@
-"""Deciding key: names the key that keeps a written policy from taking effect, because it is misplaced or overrides.
+"""Deciding key: names the key that keeps a written policy from taking effect: misplaced, or overriding the policy.
 
 A check of Codex's answer sees only the effect. A cause may name a key only if the files contain it.
 """

@@ -12,7 +12,7 @@ LOADS: Final = "the real Codex starts a thread with the file"
 
 
 class Oracle(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether this Codex's answers can be trusted: it must report test files correctly and refuse a torn one."""
+    """Says whether this Codex's answers can be trusted: it must report test files correctly and refuse a torn one."""
 
     held: bool
     words: str
@@ -91,7 +91,7 @@ def _roots(claim: Claim, wanted: tuple[str, ...], oracle: Oracle) -> Iterator[Fi
 
 
 def lies_in(root: str, others: Iterable[str]) -> bool:
-    """Checks whether a folder is granted by others. A granted folder includes what lies in it; "/" includes every
+    """Checks whether a folder is granted by others. A granted folder includes its content; "/" includes every
     placeholder."""
     return any(
         root == other or root.startswith(f"{other.rstrip('/')}/") or (other == "/" and root.startswith("@"))

@@ -1,4 +1,4 @@
-"""Own policy: the policy that a generator writes if nothing tells it what is requested. Pure.
+"""Own policy: the policy of a generator that receives no request. Pure.
 
 Such a generator cannot know the requested roots and network. The mode that it writes where there is no file must be in
 force on every other file too. The parts of a policy that it does not write must stay as the user has them. Full access,

@@ -34,7 +34,7 @@ _SHEBANGS: Final = 3  # how far a chain of interpreters is followed
 
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
-    """How a generator is started on this machine."""
+    """The command or function that starts a generator on this machine."""
 
     argv: tuple[str, ...] = ()  # with placeholders
     function: tuple[str, str] = ("", "")  # module and name, where it is a Python function

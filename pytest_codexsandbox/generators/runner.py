@@ -1,4 +1,4 @@
-"""Runner: runs generators in private folders of this machine, confined unless the user asked for no confinement.
+"""Runner: runs generators in private folders of this machine, confined unless the user requested no confinement.
 
 It keeps one run init for each set of folders that generators must see. A run of a Python function then costs one fork.
 """

@@ -1,7 +1,7 @@
 """Axis values: every value that a `where` may name, from data files and from the cells of a run.
 
-Any other value can fit no cell. Cells of other machines are recognised by their form alone: a distribution by its
-vendor and a number, a release because it is newer than the data.
+Other values fit no cell. Cells of other machines are recognised by their form: a distribution by its vendor and a
+number, a release because it is newer than the data.
 """
 
 import re

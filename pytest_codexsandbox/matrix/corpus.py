@@ -4,8 +4,8 @@
     NN-name/config.toml    the user's file, byte for byte; none with `missing = true`
     NN-name/case.toml      the rest
 
-In config.toml, `@BLOCK@` is replaced by what the generator writes (generators/case_blocks.py), `@SERVER@` by the name
-of one of its own MCP servers (generators/server_names.py), and placeholders such as `@HOME@` by paths.
+Tokens in config.toml are replaced. `@BLOCK@` becomes what the generator writes (generators/case_blocks.py), `@SERVER@`
+the name of one of its own MCP servers (generators/server_names.py). Placeholders such as `@HOME@` become paths.
 """
 
 from pathlib import Path

@@ -19,8 +19,8 @@ into `expected`, but never `broken`, `blocked` or a lost capability. A deviation
 `where` (optional; omitted or {}: every cell) names axes of a cell (distro, kernel, profile, user, engine, arch,
 environment, codex, bwrap, generator) and `door`, `policy`. A value is a text or a list of texts (any of them), each a
 glob; all names in `where` must fit. `codex` takes release labels ("0.163.0", "candidate") or a version range: a text
-that begins with < > = ! or ~, read by PEP 440 with pre-releases inside it (`<0.155` leaves out 0.155.0-alpha.3, as
-PEP 440 says; write `<0.155.0a3`). A candidate has a place in ranges only as `--codex-bin LABEL=PATH@AS-VERSION`.
+that begins with < > = ! or ~. Ranges follow PEP 440 and include pre-releases. By PEP 440, `<0.155` leaves out
+0.155.0-alpha.3; write `<0.155.0a3`. A candidate has a place in ranges only as `--codex-bin LABEL=PATH@AS-VERSION`.
 
 `codexsandbox expectations update JOURNAL` writes entries with empty `owner` and `issue`; a run refuses those.
 """

@@ -87,7 +87,7 @@ class GeneratorSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def writers(texts: Sequence[str], *, beside: Path | None, base: Path) -> GeneratorSet:
-    """Those that were asked for, and all that is declared: chains, older shapes and other writers name them."""
+    """Returns the requested generators, and all declared ones, because chains and declarations may name those."""
     from pytest_codexsandbox.matrix.corpus import (
         shipped_cases,  # two hundred folders: read where a generator is asked for
     )

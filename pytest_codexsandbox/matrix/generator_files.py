@@ -43,7 +43,7 @@ def declared(name: str, beside: Path | None = None) -> Declaration:
 
 
 def real(beside: Path | None = None) -> tuple[str, ...]:
-    """Returns the names of published third-party tools, for which `real` stands."""
+    """Returns the names of published third-party tools, which the name `real` means."""
     return tuple(name for name, path in files(beside).items() if load(path).real)
 
 

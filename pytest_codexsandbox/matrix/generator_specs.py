@@ -32,7 +32,7 @@ _KNOWN: Final = frozenset((*PLACEHOLDERS, *FOLDERS))
 def asked(
     texts: Sequence[str], *, beside: Path | None = None, base: Path | None = None, where: str = OPTION
 ) -> tuple[Generator, ...]:
-    """Returns all named generators in order. `real` stands for every published third-party tool.
+    """Returns all named generators in order. `real` means every published third-party tool.
 
     `beside`: the folder of a user's matrix file. `base`: where relative paths start.
     """

@@ -1,4 +1,4 @@
-"""Where clauses: which cells `where = { codex = ">=0.115,<0.155", distro = "debian-*" }` matches. Pure."""
+"""`where` clauses: which cells `where = { codex = ">=0.115,<0.155", distro = "debian-*" }` matches. Pure."""
 
 import re
 from collections.abc import Mapping

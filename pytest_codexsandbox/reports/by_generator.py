@@ -176,7 +176,7 @@ def _follow(reason: Reason) -> str:
 
 
 def _aligned(table: Table, paint: Paint) -> Iterator[str]:
-    """Yields a table. If the screen is too narrow, each number stands next to its column's name."""
+    """Yields a table. If the screen is too narrow, each number is next to its column's name."""
     wide = [max(map(len, column)) for column in zip(("", *table.heads), *table.rows, strict=True)]
     if 3 + sum(wide) + 2 * len(table.heads) > paint.width:
         for name, *counts in table.rows:

@@ -31,7 +31,7 @@ _RESULTS: Final = 25  # different stories of one promise
 
 
 class DiffLine(msgspec.Struct, frozen=True):
-    """One line of a diff: whose line it is as a style, a sign and a word."""
+    """One line of a diff, with its author as a style, a sign and a word."""
 
     style: str
     sign: str

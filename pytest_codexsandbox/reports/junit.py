@@ -1,7 +1,7 @@
 """JUnit XML: brings the file that pytest wrote in line with the journal. Pure.
 
 pytest writes each case when its test ends. Some verdicts are known only at the end of a run: a stale expectation, a
-result that never came, a reason for the exit code that no test shows.
+result that never came. The exit code may have a reason that no test shows.
 """
 
 import re

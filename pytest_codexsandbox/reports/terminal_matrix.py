@@ -1,7 +1,7 @@
 """Terminal matrix: the matrix on a screen.
 
-If every column has enough space for its name, headings are stepped. Otherwise the columns of a cell stand together
-below its name. If that is too wide too, cells are numbered and shown in blocks below each other.
+If every column has enough space for its name, headings are stepped. Otherwise the columns of a cell are placed
+together below its name. If that is too wide too, cells are numbered and shown in blocks below each other.
 """
 
 from collections.abc import Iterable, Sequence

@@ -120,8 +120,8 @@ def _block(run: Told) -> bytes:
 
 
 def deletes_what_follows(given: Given) -> Result:
-    """Treats a block without an end marker as reaching to the next one or to the end of the file, so it deletes the
-    user's tables."""
+    """Takes a block without an end marker to reach to the next one or the end of the file. So it deletes the user's
+    tables."""
     request = request_of(given)
     path = Path(request.config)
     before = path.read_bytes() if path.exists() else b""

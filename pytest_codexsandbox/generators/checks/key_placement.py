@@ -39,7 +39,7 @@ def own_place(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
 
 
 def asked_keys(story: CaseRun) -> dict[Path, Any]:
-    """Returns the keys that the generator writes where nothing is in its way: the keys it was asked to write."""
+    """Returns the keys that the generator writes where nothing is in its way: these are the keys to check."""
     return leaves(read(written_alone(story) or b"").data)
 
 

@@ -29,8 +29,8 @@ from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
 CLAIM: Final = "two different requests at once leave a whole file that answers one of them, and nothing is lost"
 _PLAIN: Final = 6
-# Milliseconds of delay for each change of a file. The sum exceeds the distance of two starts on a busy machine. The
-# delays differ, so that each run is the last one in turn.
+# Milliseconds of delay for each change of a file. The longer delay exceeds the time between two starts on a busy
+# machine. The delays differ, so that each run is the last one in turn.
 _SLOWED: Final = ((400, 100), (100, 400), (400, 0), (0, 400))
 _SECOND: Final = "calls-of-the-other"
 
@@ -49,7 +49,7 @@ class ConcurrentPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Alone(msgspec.Struct, frozen=True, kw_only=True):
-    """What each of the two leaves alone, and both in turn."""
+    """The results of each run alone, and of both in turn."""
 
     story: CaseRun  # of the first one alone
     one: bytes | None

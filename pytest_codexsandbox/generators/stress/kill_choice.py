@@ -95,8 +95,8 @@ def _first(direct: Sequence[KillPoint], temporary: Sequence[KillPoint], *, most:
 def _sample(
     rest: Sequence[KillPoint], due: Sequence[KillPoint], of_config: Sequence[KillPoint], *, most: int
 ) -> tuple[KillPoint, ...]:
-    """Returns a spread of the rest. The first call after the last one on the configuration is always taken: a lock
-    that is removed there is still in the way of the next run."""
+    """Returns a spread of the rest. It always includes the first call after the last one on the configuration: a lock
+    that is removed there would obstruct the next run."""
     if len(rest) <= most:
         return tuple(rest)
     last = of_config[-1].number if of_config else -1

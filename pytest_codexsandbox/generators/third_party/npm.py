@@ -1,7 +1,7 @@
 """npm: installs a package with its dependencies by the user's own npm, so its registry, proxy and login apply.
 
-No script of any package runs. npm compares the bytes with the hashes of the lock file if one is shipped, else with
-those that the registry announces. npm's cache and logs go to the staging folder, not to the user's.
+No script of any package runs. The hashes of the lock file decide if one is shipped, else those of the registry. The
+cache and the logs of npm go to the staging folder, not to the user's.
 """
 
 import json

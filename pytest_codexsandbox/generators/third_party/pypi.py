@@ -51,7 +51,7 @@ def variables(folder: Path) -> dict[str, str]:
 
 
 def python() -> str:
-    """Returns the interpreter behind this virtual environment, so that no package of ours affects a tool."""
+    """Returns the interpreter behind this virtual environment, so that our packages do not affect a tool."""
     return str(getattr(sys, "_base_executable", "") or sys.executable)
 
 
