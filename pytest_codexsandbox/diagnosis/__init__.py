@@ -1,1 +1,1 @@
-"""What evidence means: a verdict, whether a sandbox was on, and why something failed. Pure."""
+"""Diagnosis: decides the verdict, whether a sandbox was on, and why a call failed. Pure."""

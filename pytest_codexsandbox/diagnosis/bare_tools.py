@@ -1,4 +1,4 @@
-"""What was tried in an environment without Codex (guest/bare_tools.py), and the fingerprints that fit the words."""
+"""Bare tools: matches the output of tools that ran without Codex (guest/bare_tools.py) against the fingerprints."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -15,7 +15,9 @@ _FACT: Final = "bare"
 
 
 def alone(facts: Mapping[str, Any], *, fingerprints: Sequence[Fingerprint] | None = None) -> BareToolResults | None:
-    """None where nobody tried, as in journals of an earlier version or of another's backend."""
+    """Returns the results of the bare tools. None if the backend did not try them, as in journals of earlier
+    versions.
+    """
     said = facts.get(_FACT)
     if not isinstance(said, Mapping):
         return None

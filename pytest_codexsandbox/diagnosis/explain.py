@@ -136,7 +136,9 @@ def _by_word(record: Record, told: Mapping[str, str], known: Sequence[Fingerprin
 
 
 def _lines(record: Record, observations: Sequence[Observation]) -> Iterator[str]:
-    """What bears on this record itself: its own rows, and all that a call said which never came to the probe."""
+    """Yields the texts that bear on this record: its own rows, and each call's output that did not come from the
+    probe.
+    """
     yield _promise_line(record)
     failing = _failing(record)
     if not failing:
@@ -204,7 +206,11 @@ def _let_through(record: Record) -> Diagnosis | None:
 
 
 def _ended(record: Record, observations: Sequence[Observation]) -> Diagnosis | None:
-    """What ended the call that a failing row speaks of (without rows: any call), where its end explains it."""
+    """Returns the diagnosis if the end of a call explains the failure: a timeout, or SIGKILL before the probe was
+    ready.
+
+    Looks at the calls of the failing rows; without such rows, at every call.
+    """
     calls = {row.call for row in _failing(record)} or {seen.id for seen in observations}
     ends = [seen for seen in observations if seen.id in calls]
     if any(seen.ended == "timeout" for seen in ends):

@@ -36,12 +36,12 @@ def _pairs(name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def holds(when: Mapping[str, str], facts: Mapping[str, str]) -> bool:
-    """Whether every condition is met; a fact that nobody has is not met."""
+    """Checks whether every condition is met; a condition on an unknown fact is not met."""
     return all(_meets(wanted, _fact(name, facts)) for name, wanted in when.items())
 
 
 def contradicted(unless: Mapping[str, str], facts: Mapping[str, str]) -> bool:
-    """Whether one of these facts is known and holds; what nobody knows is no objection."""
+    """Checks whether at least one of these facts is known and holds; an unknown fact contradicts nothing."""
     return any(_meets(wanted, _fact(name, facts)) for name, wanted in unless.items())
 
 
@@ -73,7 +73,7 @@ def version_in(text: str) -> Version | None:
 
 
 def wrong_condition(wanted: str) -> str:
-    """Why a condition cannot be read; "" when it can."""
+    """Returns why a condition cannot be parsed; "" if it can."""
     if wanted.startswith(_OPERATORS):
         try:
             SpecifierSet(wanted)

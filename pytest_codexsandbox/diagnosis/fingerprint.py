@@ -54,11 +54,14 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def advice(self) -> str:
-        """What to do; where that is not known yet, by which command to know it."""
+        """Returns the remedy; for an undecided cause, also the command that decides it."""
         return f"{self.remedy} {self.decide or DECIDES}" if self.verdict == "undecided" else self.remedy
 
     def weight(self, text: str) -> int:
-        """How specific a match by `text` is: its letters, those of `together`, and a lot for each condition."""
+        """Returns how specific a match by `text` is.
+
+        Counts the letters of `text` and of `together`, and adds CONDITION_WEIGHT for each condition.
+        """
         letters = sum(len(part) for words in (text, *self.together) for part in parts(words))
         return letters + CONDITION_WEIGHT * len(self.when)
 
@@ -69,7 +72,7 @@ def parts(words: str) -> tuple[str, ...]:
 
 
 def find(words: str, text: str) -> Iterator[Span]:
-    """Where `words` stand in `text`, anchored on their longest part."""
+    """Yields the spans in `text` that match `words`, anchored on the longest part of `words`."""
     pieces = parts(words)
     anchor = max(range(len(pieces)), key=lambda index: len(pieces[index]))
     start = text.find(pieces[anchor])

@@ -69,7 +69,7 @@ def judge(
 
 
 def _by_start(promise: Promise, started: SandboxState, sandboxed: bool) -> Judged | None:
-    """What the start decides, whatever the rows say."""
+    """Returns the verdict if the start of the sandbox decides it, whatever the rows say; else None."""
     if promise.topic == START:
         return _start_promise(started, sandboxed)
     wanted = "on" if sandboxed else "off"
@@ -125,7 +125,10 @@ def _by_doubt(evidence: Sequence[Evidence], outcome: Outcome, message: str) -> J
 
 
 def _by_bwrap(promise: Promise, started: SandboxState, sandboxed: bool) -> Judged | None:
-    """What held, held in a sandbox of another bubblewrap: about the one that was asked for nothing is known."""
+    """Returns blocked if another bubblewrap set up the sandbox, not applicable if this Codex uses none; else None.
+
+    Promises that held under another bubblewrap prove nothing about the requested one.
+    """
     if not sandboxed or promise.topic == TRUST:
         return None
     if started.another:

@@ -94,7 +94,7 @@ ORDER: Final = ("green", "not proved", "no sandbox", "no better")
 
 
 class ProvedWith(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where all proofs were last gone through; another kernel or engine may refuse other things."""
+    """Versions with which all proofs of remedies were last run; another kernel or engine may refuse other things."""
 
     kernel: str
     engine: str

@@ -174,7 +174,7 @@ def _control_fails(control: Observation | None) -> str:
 
 
 def escaped(observation: Observation) -> bool:
-    """Whether anything is there afterwards where no sandbox lets a file be made: what the probe says does not count."""
+    """Checks whether a file exists after the call where no sandbox permits one, whatever the probe reports."""
     after = _look(observation.after)
     return after is not None and after.kind not in ("missing", "unreadable")
 
@@ -185,7 +185,7 @@ def _look(looks: Mapping[str, PathState]) -> PathState | None:
 
 
 def _nonsense(observation: Observation) -> str:
-    """Why the rows of a probe that ran say nothing; "" when the refusal stands."""
+    """Returns why the rows of a probe that ran prove nothing; "" if the refusal is genuine."""
     if observation.error:  # somebody else spoke in its name: whose rows the others are is not known either
         return observation.error
     forbidden, permitted = observation.rows.get(FORBIDDEN), observation.rows.get(PERMITTED)

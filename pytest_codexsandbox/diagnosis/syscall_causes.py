@@ -1,7 +1,7 @@
-"""What an environment answered when it was asked directly, without Codex: the cause of a start that fails, as measured.
+"""Syscall causes: names the cause of a failed start from what the environment answered directly, without Codex.
 
-The agent asks (guest/syscall_answers.py). A question that names an impossible address tells a filter from the kernel:
-the kernel says so (EFAULT, EBADF), and only a filter, which looks first, says anything else.
+The agent queries the kernel (guest/syscall_answers.py). A query with an impossible address distinguishes a filter from
+the kernel. The kernel answers EFAULT or EBADF; only a filter, which acts first, answers anything else.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ def with_measured(diagnosis: Diagnosis, facts: Mapping[str, str]) -> Diagnosis:
 
 
 def told_of(facts: Mapping[str, str]) -> str:
-    """One sentence; "" where nobody asked."""
+    """Returns one sentence about what the environment refuses; "" if it was not queried."""
     if "answers.userns" not in facts:
         return ""
     found = [f"{_what(step, facts)} ({errno}{_by(step, facts)})" for step, errno in refused(facts)]
@@ -87,13 +87,16 @@ def _what(step: str, facts: Mapping[str, str]) -> str:
 
 
 def _unshare_alone(facts: Mapping[str, str]) -> bool:
-    """The kernel refuses unshare(0) to nobody, and answers a clone(2) that it was let see with its own errno."""
+    """Checks whether a filter refuses unshare(2) only.
+
+    The kernel refuses unshare(0) to no process. It answers a clone(2) that reaches it with its own errno.
+    """
     question, usual = KERNEL_SAYS["userns"]
     return facts.get("answers.unshare", OK) != OK and facts.get(f"answers.{question}") == usual
 
 
 def _by(step: str, facts: Mapping[str, str]) -> str:
-    """Whether it was a filter, which answers before the kernel is asked."""
+    """Returns words that name a filter of system calls if the filter refused this step before the kernel; else ""."""
     if step == "userns" and _unshare_alone(facts):
         return ", by a filter of system calls"
     question, usual = KERNEL_SAYS.get(step, ("", ""))
