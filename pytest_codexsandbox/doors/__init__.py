@@ -1,1 +1,1 @@
-"""How a command reaches Codex, what is seen while it does, and how to show it again."""
+"""Doors: the ways a command reaches Codex, how a call is observed, and how it is reproduced."""

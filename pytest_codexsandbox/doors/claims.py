@@ -1,9 +1,10 @@
-"""What the real Codex says that it will enforce: `config/read` and `thread/start` of its app-server, without a login.
+"""Claims: asks the real Codex what it will enforce (`config/read` and `thread/start` of its app-server), without a
+login.
 
-One server is asked about many files: it reads config.toml anew for each question. What it enforces it has read when it
-was started, so that a claim says nothing about that; the doors do. A word in each file that nobody else has is echoed
-by Codex: what it says is about this very file. A file that does not load is asked about once more, as it is, in a
-process that was started after it was written.
+One server answers about many files, because it reads config.toml anew for each question. The settings that it enforces
+were read when it started, so a claim says nothing about enforcement; the doors measure that. Each file contains a
+unique word that Codex echoes, which proves that the answer is about this very file. A file that does not load is asked
+about once more, unchanged, in a process that was started after the file was written.
 """
 
 import codecs
@@ -90,9 +91,11 @@ class Claimant:
         mode: Mode = "",
         fresh: bool = False,
     ) -> Claim:
-        """What Codex says about this config.toml (None: there is none). `files`: beside it, by placeholder path;
-        `argv`: behind `app-server`; `env`: added to what a call gets; `mode`: asked for the thread, as `-c` would.
-        `fresh`: by a process started for it."""
+        """Returns what Codex says about this config.toml (None: the file does not exist).
+
+        `files`: further files, by placeholder path. `argv`: words after `app-server`. `env`: added to the variables of
+        a call. `mode`: sandbox mode of the thread, set as `-c` would. `fresh`: use a process started for this claim.
+        """
         alone = fresh or config is None or bool(files or argv or env) or config.endswith(b"\r")
         if not alone and config is not None and not overridden_by_us(config):
             found = self._by_the_server(config, mode)
@@ -182,7 +185,7 @@ class Claimant:
         return AskingServer(self._environment, command, patience=_PATIENCE * self._scale)
 
     def _answers(self, server: AskingServer, mode: Mode) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Of config/read and of thread/start. No MCP server that a file names is started for it."""
+        """Returns the answers to config/read and thread/start. Codex starts no MCP server that a file names."""
         params: dict[str, Any] = {"cwd": self.world.values["WORKSPACE"], "ephemeral": True}
         origins: Any = {}
         try:
@@ -209,7 +212,7 @@ class Claimant:
             self._laid.add(path)
 
     def _take_away(self, more: Iterable[str] = ()) -> None:
-        """What was laid, with the folders that were made for it."""
+        """Removes the files that were created for a claim, with the folders that were made for them."""
         gone = sorted({self._top(path) for path in (*self._laid, *more)})
         self._laid.clear()
         done = self._environment.run(
@@ -265,8 +268,11 @@ def _given_by_words(servers: Iterable[str], origins: Any) -> set[str]:
 
 
 def overridden_by_us(config: bytes) -> bool:
-    """Whether what we override would hide that this file does not load: `features` that is no table, or our two keys
-    with a value of any kind. Of what cannot be read nobody knows."""
+    """Checks whether our overrides would hide that this file does not load.
+
+    They hide a `features` that is no table, and any value of our two keys. A file that cannot be parsed counts as
+    hidden.
+    """
     try:
         features = tomli.loads(config.removeprefix(codecs.BOM_UTF8).decode()).get("features", {})
     except (UnicodeDecodeError, tomli.TOMLDecodeError, RecursionError):
@@ -275,7 +281,7 @@ def overridden_by_us(config: bytes) -> bool:
 
 
 def same_policy(one: Claim, other: Claim) -> bool:
-    """Whether two claims would let a command do the same: by this enforcement is measured once for many files."""
+    """Checks whether two claims permit a command the same. If so, enforcement is measured once for many files."""
     return effective(one) == effective(other)
 
 

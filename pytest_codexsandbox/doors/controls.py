@@ -133,6 +133,9 @@ def bwrap_of(binary: str, *, search_path: str) -> str:
 
 
 def beside(binary: str) -> tuple[str, ...]:
-    """Where a Codex has its own: in the folder above its program's, in the oldest layout in the same."""
+    """Returns where a Codex release keeps its own bubblewrap.
+
+    It is in the folder above the program's folder; in the oldest layout, in the program's folder.
+    """
     program = Path(binary)
     return tuple(f"{folder}/codex-resources/bwrap" for folder in (program.parent.parent, program.parent))

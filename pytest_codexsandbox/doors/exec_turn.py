@@ -1,7 +1,7 @@
 """The door `exec`: `codex exec`, one turn in which the model asks for one command.
 
-The model is a program of ours on loopback (guest/scripted_model.py), so that the turn is the same each time; all else
-is Codex' own way to a command: its tool, its approval policy (never), its sandbox.
+The model is our program on loopback (guest/scripted_model.py), so that the turn is the same each time. Everything else
+is Codex's own path to a command: its tool, its approval policy (never), its sandbox.
 """
 
 from collections.abc import Sequence

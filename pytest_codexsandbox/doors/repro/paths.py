@@ -38,7 +38,7 @@ class Paths:
         return self._known.sub(lambda found: self._variables[found[1]].strip('"'), text)
 
     def folders(self) -> tuple[str, ...]:
-        """What must exist before anything is laid."""
+        """Returns the world's folders as words of the shell; they must exist before any file is created."""
         return self.words([self.world.values[name] for name in FOLDERS if name in self.world.values])
 
 

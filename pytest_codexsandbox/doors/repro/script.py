@@ -94,7 +94,7 @@ def _calls_codex(observation: Observation) -> bool:
 
 
 def _is_driven(observation: Observation) -> bool:
-    """Whether a program of ours converses with Codex: PYTHON -I -S DRIVER CHANNEL COUNT CODEX …"""
+    """Checks whether one of our drivers talks to Codex: PYTHON -I -S DRIVER CHANNEL COUNT CODEX …"""
     return observation.argv[3:4] != () and observation.argv[3].endswith(DRIVERS)
 
 
@@ -165,7 +165,7 @@ def _rigs(chosen: Mapping[str, Act], paths: Paths) -> list[str]:
 
 
 def _asks_names(chosen: Mapping[str, Act]) -> bool:
-    """Of the system's own name service, which asks us in there."""
+    """Checks whether an act queries the system's own name service, which queries our DNS responder inside."""
     return any(act.verb == "getaddrinfo" for act in chosen.values())
 
 

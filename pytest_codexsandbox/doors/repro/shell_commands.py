@@ -1,4 +1,4 @@
-"""What a person would type in place of an act of the probe: the same system call, by a program that everybody has."""
+"""Shell commands: for each act of the probe, a common program that makes the same system call, to be typed by hand."""
 
 from collections.abc import Callable
 from typing import Final

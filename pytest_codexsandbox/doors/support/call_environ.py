@@ -1,4 +1,4 @@
-"""The environment that a call gets: built from nothing, so that nobody's own settings change what is measured."""
+"""Environment variables of a call: built from nothing, so that a user's own settings do not change what is measured."""
 
 from typing import Final
 

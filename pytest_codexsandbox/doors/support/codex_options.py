@@ -1,7 +1,7 @@
-"""What may stand behind any of Codex's subcommands, of the words that a generator starts Codex with. Pure.
+"""Codex options: selects the words of a generator's start that any subcommand of Codex accepts. Pure.
 
-`-s read-only` is a word of the TUI and of `codex exec`; there it beats every `-c`. Where it is not taken, the setting
-that it stands for says the same. What stands for no setting cannot be asked there.
+The TUI and `codex exec` accept `-s read-only`; there it overrides every `-c`. Another subcommand gets the equivalent
+setting instead. A word without an equivalent setting cannot be tested there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -72,7 +72,7 @@ def _taken(words: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def no_settings(words: Sequence[str], *, door: str) -> str:
-    """Why they cannot be asked there; "" where they can."""
+    """Returns why this door cannot take these words; "" if it can."""
     try:
         settings_of(words, door=door)
     except Unavailable as problem:
@@ -81,5 +81,8 @@ def no_settings(words: Sequence[str], *, door: str) -> str:
 
 
 def _string(word: str) -> str:
-    """What is no plain word cannot be a mode: Codex refuses it in its own words."""
+    """Quotes a word as a TOML literal string, without its single quotes.
+
+    A word with quotes is no valid mode; Codex refuses it with its own message.
+    """
     return "'" + word.replace("'", "") + "'"

@@ -1,10 +1,10 @@
-"""Doors behind which a program of ours converses with Codex: guest/app_server_driver.py, guest/exec_turn_driver.py.
+"""Driver command: doors at which our program talks to Codex (guest/app_server_driver.py, guest/exec_turn_driver.py).
 
     PYTHON -I -S DRIVER CHANNEL COUNT CODEX … COMMAND…
 
-The driver is started like any command, ends with the exit code that Codex told, and relays the command's words, which
-do not go through Codex (guest/fifo_channel.py). Settings that keep a call from the network and from what differs
-from run to run are overrides, so that a configuration file under test stays what it is to the byte.
+The driver is started like any command and ends with the exit code that Codex reported. It relays the command's output,
+which does not pass through Codex (guest/fifo_channel.py). Overrides keep a call off the network and away from what
+differs between runs, so that a configuration file under test is unchanged to the byte.
 """
 
 import posixpath

@@ -21,7 +21,7 @@ from pytest_codexsandbox.protocols import Door, Environment, Subject, WriteConfi
 
 
 class Asking(Protocol):
-    """A door that can be asked in somebody else's words."""
+    """A door that accepts the words of a generator's start in place of our own."""
 
     name: str
     needs: tuple[str, ...]

@@ -116,7 +116,7 @@ class _Take:
         return sorted({real for _, real in self._looked_at.values()})
 
     def _shown(self, seen: Mapping[str, PathState]) -> dict[str, PathState]:
-        """What each act's paths are, by `look_key`."""
+        """Returns the states of each act's paths, by `look_key`."""
         return {key: _shown(seen[real], path) for key, (path, real) in self._looked_at.items()}
 
     def observation(self, ended: CommandResult) -> Observation:
@@ -157,7 +157,7 @@ class _Take:
         )
 
     def _given(self) -> Iterator[tuple[str, tuple[Given, ...]]]:
-        """What was laid, by the act that it was laid for; credentials are left out."""
+        """Yields the created files, by the act that needs them; credentials are removed."""
         yield from ((act_id, act.given) for act_id, act in self._filled.items())
         yield CONFIGURED, tuple(msgspec.structs.replace(laid, content=redact(laid.content)) for laid in self._laid)
 
@@ -189,7 +189,10 @@ class _Take:
         return f"{self._door.name}-{self._policy.id}-{self._nonce}"
 
     def _argv(self) -> tuple[str, ...]:
-        """As it was run, less credentials: those in the probe's plan as well. Its other words must stay as they are."""
+        """Returns the command as it was run, without credentials; those in the probe's plan are removed as well.
+
+        The other words of the probe must stay as they are.
+        """
         words, own = self._command.argv, len(self._command.witness_argv)
         if not own:
             return tuple(map(redact, words))
@@ -199,7 +202,7 @@ class _Take:
         return (*map(redact, words[:-own]), *words[-own:-1], plan_word(kept))
 
     def _survey(self) -> OutsideView:
-        """Planted last: what is put there is nobody's deed."""
+        """Surveys the world. The agent plants files last, so that they cannot be mistaken for the command's work."""
         return self._environment.survey(
             self.world,
             self._places,

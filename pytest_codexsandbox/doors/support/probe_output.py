@@ -1,7 +1,7 @@
-"""What the probe said on stdout, told apart from everything else that is printed there. Pure.
+"""Probe output: separates the probe's lines from everything else that is printed on stdout. Pure.
 
-Every line of the probe carries the call's nonce. A line that carries it and does not fit the protocol is the error of
-whoever wrote it: then nothing that was said can be trusted.
+Every line of the probe carries the call's nonce. A line that carries the nonce and violates the protocol is an error of
+its writer: then no line can be trusted.
 """
 
 from collections.abc import Collection
@@ -61,7 +61,7 @@ class _Listener:
             self.error = f"the probe spoke nonsense: {fault}: {line[:200].decode('latin-1')}"
 
     def _fault(self, line: bytes) -> str:
-        """What is wrong with the line; "" when it fits, and then it counts."""
+        """Returns why the line violates the protocol; "" if it is valid. Records a valid line."""
         try:
             message = msgspec.json.decode(line, type=dict[str, Any])
         except msgspec.MsgspecError:

@@ -1,4 +1,6 @@
-"""What the machine, or a container, had too little of for a call: how such a call ends is no answer of its subject."""
+"""Resource exhaustion: names what the machine or a container ran out of. Then the end of a call says nothing about
+Codex.
+"""
 
 from collections.abc import Sequence
 from typing import Final
