@@ -1,4 +1,5 @@
-"""Code that runs inside an environment: standard library only, Python 3.9 and later, imports nothing else of ours.
+"""Guest: code that runs inside an environment, with the standard library of Python 3.9 or later only.
 
-The modules may be put into one folder of any name; `agent.py` started as a file makes that folder this package.
+It imports no module of this project from outside this package. The modules may be copied into one folder of any name;
+`agent.py` started as a file makes that folder this package.
 """

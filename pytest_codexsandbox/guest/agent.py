@@ -1,7 +1,7 @@
-"""Agent: our process in an environment, outside every sandbox. It does what the runner asks over a pipe.
+"""Agent: our process in an environment, outside every sandbox. It serves the runner's requests over a pipe.
 
-`PYTHON -I -S agent.py`, messages as in wire.py on stdin and stdout. When stdin ends, for whatever reason, it ends every
-process that it started, removes what its worlds left, and ends itself.
+`PYTHON -I -S agent.py`, messages as in wire.py on stdin and stdout. When stdin closes, for any reason, the agent ends
+every process that it started and removes the leftovers of its worlds. Then it ends itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pytest_codexsandbox.guest.event_loop import READ
 
 
 def _plain_signals(agent: Agent) -> None:
-    """What we inherited is not passed on: a subject starts with no signal ignored or blocked."""
+    """Resets inherited signal settings, so that a subject starts with no signal ignored or blocked."""
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for number in signal.valid_signals():
         if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGCHLD):
@@ -40,7 +40,7 @@ def _plain_signals(agent: Agent) -> None:
 
 
 def _watch_parent(agent: Agent) -> None:
-    """A copy of the pipe in another process must not keep us alive when the runner has died."""
+    """Ends the agent when the runner dies, even if another process holds a copy of the pipe open."""
     try:
         fd = os.pidfd_open(os.getppid())  # type: ignore[attr-defined,unused-ignore]
     except (AttributeError, OSError):

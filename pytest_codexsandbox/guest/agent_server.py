@@ -100,7 +100,7 @@ class Agent:
 
     # ---- commands
     def do_run(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
-        """All of `commands` at once; one answer when the last has ended."""
+        """Runs all of `commands` at once; sends one answer when the last has ended."""
         commands: List[Body] = body["commands"]  # noqa: UP006
         results: list[Body | None] = [None] * len(commands)
         output: list[bytes] = [b""] * (2 * len(commands))
@@ -165,11 +165,13 @@ class Agent:
         self._conversations.dial(reply, body["address"], body["timeout"])
 
     def do_talk(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
-        """To a live process or stream: write, read, wait, …"""
+        """Serves a request to a live process or stream: write, read, wait, …"""
         self._conversations.talk(reply, body, blobs)
 
     def _take_turn(self, start: Callable[[str], None], reply: Reply) -> None:
-        """Who asks is told, before the answer, when it has to wait."""
+        """Calls `start` when it is this run's turn in a shared /tmp; sends the runner a notice first if that takes
+        long.
+        """
 
         def go(refusal: str) -> None:
             if not refusal and not self.scopes.calls:
@@ -253,7 +255,7 @@ class Agent:
         self._end(lambda left: reply(left=left))
 
     def end_alone(self) -> None:
-        """Nobody is there to be told, or to remove the folder."""
+        """Ends the agent when no runner is left to answer or to remove the folder, so the agent removes it."""
         self._end(lambda left: self._remove_folder())
 
     def _remove_folder(self) -> None:
@@ -288,7 +290,7 @@ class Agent:
         look()
 
     def _last_words(self, turns: int = 100) -> None:
-        """Said, unless nobody listens: a pipe that is full and whose reader has died does not keep us."""
+        """Stops the loop once the answers are sent, or after 100 turns if a full pipe has no reader."""
         if self._outbox.empty or not turns:
             self.loop.stop()
         else:
@@ -296,7 +298,7 @@ class Agent:
 
 
 def _programs(command: Body) -> list[str]:
-    """What it is started from: where a driver is, it is the driver that starts Codex."""
+    """Returns the program files of a command; with a driver, also those that the driver starts, such as Codex."""
     words: list[str] = command["argv"]
     return [word for word in words[:_BEFORE_CODEX] if word.startswith("/")] if command.get("channel") else words[:1]
 

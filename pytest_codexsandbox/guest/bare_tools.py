@@ -1,4 +1,4 @@
-"""What bubblewrap and unshare say here by themselves: the words that a person would see who tries them by hand."""
+"""Bare tools: the messages of bubblewrap and unshare without Codex, as a person sees who runs them by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ASKED: Final = {
 
 
 def said(path: str) -> Dict[str, str]:  # noqa: UP006
-    """`ok`, or its last words, for each of the two that is on this PATH."""
+    """Returns `ok`, or the last line of its messages, for each tool that is on this PATH."""
     found = {}
     for name, line in ASKED.items():
         words = line.split()

@@ -1,4 +1,4 @@
-"""How this process is confined, as /proc shows it: what an engine was asked for is read back here."""
+"""Confinement: how this process is confined, as /proc shows it, to verify what an engine was asked for."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def confinement() -> dict[str, Any]:
 
 
 def capabilities(bounding: str) -> tuple[list[str], list[str]]:
-    """What this process and its children may ever have, and what the kernel knows beside, by name."""
+    """Returns two lists of names: the capabilities in the bounding set, and the others that the kernel knows."""
     try:
         bits, last = int(bounding, 16), int("".join(_lines("/proc/sys/kernel/cap_last_cap")) or len(_CAPABILITIES) - 1)
     except ValueError:
@@ -97,13 +97,13 @@ def capabilities(bounding: str) -> tuple[list[str], list[str]]:
 
 
 def in_force(effective: str, bounding: str) -> str:
-    """How many of them this process has now."""
+    """Returns how many of the bounding capabilities are effective now: "none", "some" or "all"."""
     none = not effective.strip("0")
     return "none" if none else "all" if effective == bounding else "some"
 
 
 def interfaces() -> list[str]:
-    """Those that are up: some kernels put tunnels into every network, and leave them down."""
+    """Returns the network interfaces that are up. Some kernels put tunnels into every network, and leave them down."""
     found = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         for line in _lines("/proc/net/dev")[2:]:
@@ -117,7 +117,7 @@ def interfaces() -> list[str]:
 
 
 def mounted(lines: list[str]) -> tuple[str, list[str], list[str]]:
-    """Whether the root is `ro` or `rw`; what of /proc and /sys is hidden; what of /proc can only be read."""
+    """Returns `ro` or `rw` for the root, the hidden paths of /proc and /sys, and the read-only paths of /proc."""
     rootfs, masked, read_only = "", [], []
     for line in lines:
         words = line.split()
@@ -135,7 +135,7 @@ def mounted(lines: list[str]) -> tuple[str, list[str], list[str]]:
 
 
 def settings(paths: list[str]) -> str:
-    """`writable` where one of them can be opened for writing (nothing is written), else why the first cannot."""
+    """Returns `writable` if one of the paths opens for writing, else the errno of the first. Writes nothing."""
     refusals = []
     for path in paths:
         try:
@@ -148,7 +148,7 @@ def settings(paths: list[str]) -> str:
 
 
 def default_route(lines: list[str]) -> str:
-    """The interface that leads out; "none"."""
+    """Returns the interface of the default route; "none" if there is none."""
     routes = (line.split() for line in lines[1:])
     return next((words[0] for words in routes if len(words) > 7 and words[1] == words[7] == "00000000"), "none")
 
@@ -159,7 +159,7 @@ def user_name(uid: int, lines: list[str]) -> str:
 
 
 def limit(paths: tuple[str, ...]) -> str:
-    """A number, or "none"; "" where nobody can tell."""
+    """Returns the limit of a control group as a number, or "none"; "" if it cannot be read."""
     told = next((lines[0].strip() for path in paths if (lines := _lines(path))), "")
     return "none" if told == "max" or (told.isdigit() and int(told) > _NO_LIMIT) else told
 

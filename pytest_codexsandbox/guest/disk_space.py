@@ -1,4 +1,4 @@
-"""How much room a file system has: where it is full, a write that fails says nothing about a sandbox."""
+"""Disk space: how much is free on a file system. On a full one, a failed write says nothing about a sandbox."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FILES = 64  # fewer than this many new files: as good as full
 
 
 def least(places: Iterable[str]) -> int:
-    """Bytes that an ordinary user finds free in the fullest of them; -1 where nobody can tell."""
+    """Returns the bytes that an ordinary user has free on the fullest of these file systems; -1 if unknown."""
     found = []
     for place in places:
         try:

@@ -1,4 +1,4 @@
-"""What the drivers of Codex share: Codex as their child, its last words, and how they end as it did."""
+"""Driver: code that the drivers of Codex share: Codex as a child, its last messages, and an end like its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PATIENCE = 5.0  # seconds in which Codex ends by itself once its stdin is close
 
 
 class Codex:
-    """The process. Its stderr is passed on to ours, as much as is bounded."""
+    """The Codex process. Its stderr is passed on to the driver's own, up to a limit."""
 
     def __init__(self, argv: list[str], *, stdin: int, stdout: int) -> None:
         try:
@@ -42,12 +42,14 @@ class Codex:
             self.spoke = True
 
     def ended(self) -> None:
-        """All that it said has been passed on."""
+        """Waits until Codex has ended and its stderr has been passed on."""
         self.process.wait()
         self._erring.join(1.0)  # whoever inherited its stderr may keep it open
 
     def stop(self) -> None:
-        """As a client that goes away stops it; one that does not end is ended, and that is said."""
+        """Closes the stdin of Codex, as a client does that disconnects. Ends Codex by a signal if it does not end, and
+        reports it.
+        """
         if self.process.stdin is not None:
             self.process.stdin.close()
         for number in (0, signal.SIGTERM, signal.SIGKILL):
@@ -85,7 +87,7 @@ def fault(why: str) -> NoReturn:
 
 
 def leave(code: int) -> NoReturn:
-    """At once: no thread of ours holds us back."""
+    """Ends the driver at once, without waiting for its threads."""
     os._exit(code & 0xFF)
 
 

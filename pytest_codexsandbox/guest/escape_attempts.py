@@ -158,7 +158,7 @@ def typed() -> str:
 
 
 def on_terminal(argv: list[str]) -> dict[str, Any]:
-    """Whether what ARGV typed arrived: it is read where a shell would read it."""
+    """Runs ARGV on a terminal and checks whether what it typed there arrived where a shell would read."""
     ours, theirs = os.openpty()
     reading, writing = os.pipe()
     child = os.fork()

@@ -1,4 +1,4 @@
-"""One thread that waits for everything: pipes, sockets, timers, and children that end."""
+"""Event loop: one thread waits for pipes, sockets, timers, and children that end."""
 
 from __future__ import annotations
 
@@ -54,8 +54,11 @@ class Loop:
 
     # ---- time
     def now(self) -> float:
-        """Seconds in which we ran, or could have: who is frozen (a paused container) is frozen with all that it has
-        started, and of nobody's time limit is that a part."""
+        """Returns the seconds in which the agent ran or could have run.
+
+        Freezing a container freezes the agent with all that it started, so the time of a pause counts against no time
+        limit.
+        """
         return time.monotonic() - self._stood_still
 
     def after(self, seconds: float, act: Callable[[], None]) -> Timer:
@@ -65,7 +68,7 @@ class Loop:
 
     # ---- children
     def watch_children(self) -> None:
-        """From now on every child is reaped here; nobody else may wait for one."""
+        """Reaps every child from now on; no other code may wait for one."""
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
         os.set_blocking(writing, False)
@@ -74,11 +77,13 @@ class Loop:
         self.watch(reading, READ, lambda: self._woken(reading))
 
     def child(self, pid: int, ended: Callable[[int, Any], None]) -> None:
-        """`ended(status, usage)`: as wait4 tells them."""
+        """Calls `ended(status, usage)` with the values of wait4 when the child has ended."""
         self._children[pid] = ended
 
     def is_own_child(self, pid: int) -> bool:
-        """Whether we started it ourselves; other children were orphans that the kernel gave us."""
+        """Checks whether the agent started this process; its other children are orphans that the kernel passed to
+        it.
+        """
         return pid in self._children
 
     def _woken(self, reading: int) -> None:

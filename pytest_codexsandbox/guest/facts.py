@@ -1,4 +1,4 @@
-"""What this environment is, as its own kernel and files say."""
+"""Facts: describes this environment from its own kernel and files."""
 
 from __future__ import annotations
 

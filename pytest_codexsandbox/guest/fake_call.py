@@ -119,7 +119,9 @@ class Call:
                 os.makedirs(os.path.join(place, ".codex-left-behind"), exist_ok=True)
 
     def _lose(self) -> None:
-        """As a sandbox that gives files back without what was written into them."""
+        """Empties the written files if the flaw asks for it, like a sandbox that returns files without their new
+        content.
+        """
         if "files:emptied" in self.flaws:
             for root in (self.policy["cwd"], *self.policy["roots"]):
                 for folder, _, names in os.walk(root):
@@ -138,7 +140,7 @@ def padded(argv: list[str]) -> list[str]:
 
 
 def is_of_another_process(path: str) -> bool:
-    """What a process namespace of its own hides: `/proc/PID/…` of a process that is not in it."""
+    """Checks whether a path is `/proc/PID/…`, which a private process namespace hides for processes outside it."""
     return re.match(r"/proc/\d+/", path) is not None
 
 
@@ -163,7 +165,7 @@ def prctl(option: int, value: int) -> None:
 
 
 def end_by_interrupts(*, ignored: bool) -> None:
-    """An interrupt ends the call at once, by the signal itself, as it ends Codex."""
+    """Ends the call at an interrupt at once, by the signal itself, as Codex ends."""
 
     def ended(number: int, frame: FrameType | None) -> None:
         end_descendants()
@@ -185,7 +187,7 @@ def wait_for(child: int) -> int:
 
 
 def end_descendants() -> None:
-    """Kill until nobody is left: what a process id namespace does at once."""
+    """Kills descendants until none is left, as the end of a process id namespace does at once."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
         for pid in descendants():
@@ -296,7 +298,7 @@ def write_all(handle: int, data: bytes) -> None:
 
 
 def feed_one_line(handle: int) -> None:
-    """What lets a probe go; all that follows is eaten."""
+    """Feeds the first line of stdin, which starts a probe, and discards the rest."""
     byte = b""
     while byte != b"\n":
         byte = os.read(0, 1)

@@ -88,7 +88,7 @@ def end(code: int, text: str) -> NoReturn:
 
 
 class Asked:
-    """What the command line says, as Codex reads it."""
+    """Command line of the fake Codex, parsed as Codex reads it."""
 
     def __init__(self, words: list[str]) -> None:
         self.options: dict[str, Any] = {}

@@ -26,7 +26,7 @@ _MODES = {"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-
 
 
 class Broken(Exception):
-    """What the file says cannot be read."""
+    """A configuration file cannot be parsed."""
 
 
 def of_the_file() -> Options:

@@ -68,7 +68,7 @@ def look(top: str, path: str, files: Files) -> tuple[str, bytes, int]:
 
 
 def _content(fd: int) -> bytes:
-    """As a program reads a small file: at once, and once more to see that it ends there."""
+    """Reads a small file as a program does: all at once, then once more to see the end."""
     parts, size = [], 0
     while size < EACH:
         part = os.read(fd, EACH - size)

@@ -1,7 +1,8 @@
-"""A Python that has imported somebody's module and forks for each call of it, so that a call costs no start.
+"""Fork server: a Python that has imported a user's module and forks for each call, so that a call costs no start.
 
-`PYTHON forkserver.py FD`: requests arrive on the socket FD as JSON, each with the three streams of its call; the answer
-is the number of the process that performs it, which is nobody's child here: whoever started us waits for it.
+`PYTHON forkserver.py FD`: requests arrive on the socket FD as JSON, each with the three streams of its call. The answer
+is the number of the process that performs the call. That process is no child of the fork server: the process that
+started the fork server waits for it.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ def _function(words: dict[str, Any]) -> Callable[..., Any]:
 
 
 def _begin(function: Callable[..., Any], words: dict[str, Any], streams: list[int], asked: socket.socket) -> int:
-    """The number of a grandchild: its parent ends at once, so that it is given to whoever adopts orphans."""
+    """Returns the number of a grandchild that performs the call.
+
+    Its parent ends at once, so that the kernel passes the grandchild to the process that adopts orphans.
+    """
     reading, writing = os.pipe()
     middle = os.fork()
     if not middle:

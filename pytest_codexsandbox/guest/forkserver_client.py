@@ -1,4 +1,4 @@
-"""The warden's end of a nursery: it is awake only while somebody calls, and a call of it is a scope like any other."""
+"""Fork server client: the run init's side of a fork server, which runs only during a call. Each call is a scope."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _MOST: Final = 16
 
 
 class ForkServer:
-    """Stopped between calls: what a module has left running cannot write while somebody looks at its files."""
+    """Client of one fork server. It is stopped between calls, so that code of the module cannot write during a
+    survey.
+    """
 
     def __init__(self, loop: Loop, env: dict[str, str]) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -42,7 +44,7 @@ class ForkServer:
         self.lives = False
 
     def fork(self, words: dict[str, Any], streams: list[int], *, within: float) -> int:
-        """The number of the process that performs the call. OSError says why there is none."""
+        """Returns the number of the process that performs the call. OSError says why there is none."""
         self._send(signal.SIGCONT)
         try:
             self._socket.settimeout(within)
@@ -57,7 +59,9 @@ class ForkServer:
         return int(answer["pid"])
 
     def rest(self) -> list[str]:
-        """Until the next call; what the module itself had started is ended, and named."""
+        """Stops the fork server until the next call. Ends the processes that the module started, and returns their
+        names.
+        """
         self._send(signal.SIGSTOP)
         left = [pid for pid in process_tree.children(self.pid) if process_tree.is_alive(pid)]
         named = [process_tree.describe(pid) for pid in left]
@@ -77,7 +81,7 @@ class ForkServer:
 
 
 class ForkServers:
-    """One for each module and where it was looked for: what one does to its Python is not seen by another."""
+    """One fork server for each module and search path, so that no module sees what another does to its Python."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -102,7 +106,7 @@ class ForkServers:
 
 
 class ForkedCall(ProcessScope):
-    """A scope whose first process is forked by a nursery, and not started from a file."""
+    """A scope whose first process is forked by a fork server, and not started from a file."""
 
     nurseries: ForkServers
 

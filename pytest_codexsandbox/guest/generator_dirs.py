@@ -165,8 +165,11 @@ def _failed(problem: OSError) -> Seen:
 
 
 def snapshot(tops: Mapping[str, str]) -> dict[str, Seen]:
-    """What is below each folder. CODEX_HOME's is named by it, wherever below HOME it lies or a link leads; that link
-    is named `@HOME@/…` as well. A private folder that is gone is `missing` under its own placeholder."""
+    """Returns the entries below each folder, by placeholder path.
+
+    CODEX_HOME is named by its own placeholder, wherever below HOME it is or a link leads. That link is named `@HOME@/…`
+    as well. A private folder that was removed is `missing` under its own placeholder.
+    """
     look = Look()
     for name, top in tops.items():
         inner = [os.path.basename(one) for one in tops.values() if os.path.dirname(one) == top]
@@ -197,7 +200,7 @@ def _codex_home(look: Look, tops: Mapping[str, str]) -> None:
 
 
 def _behind(path: str, home: str) -> str:
-    """Where a chain of links ends, by its words alone; "" when that is not below `home`."""
+    """Returns the end of a chain of links, by their texts alone; "" if it is not below `home`."""
     for _ in range(_LINKS):
         try:
             path = safe_paths.normal(os.path.join(os.path.dirname(path), os.readlink(path)))
@@ -232,7 +235,10 @@ def clear(tops: Mapping[str, str]) -> list[str]:
 
 
 def weight(tops: Sequence[str], *, entries: int, but: Sequence[str] = ()) -> tuple[int, int]:
-    """How many entries and how many bytes on the disk, not counted past `entries`. `but`: what is only shown there."""
+    """Returns the number of entries and their bytes on the disk; stops counting after `entries` entries.
+
+    `but`: paths that are not counted, because they are only shown there.
+    """
     count = size = 0
     waiting: List[str] = list(tops)  # noqa: UP006
     while waiting and count <= entries:

@@ -1,5 +1,7 @@
-"""What stands outside the sandbox and can be reached: an HTTP server, a DNS responder, unix sockets. They write down
-what arrives; nothing else counts as "the network was reached"."""
+"""Listeners: an HTTP server, a DNS responder and unix sockets that can be reached outside the sandbox.
+
+They record what arrives; nothing else counts as "the network was reached".
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _DNS: Final = 53
 
 
 class Listeners:
-    """All of an environment. `values` are the placeholders that name them."""
+    """All listeners of an environment. `values` are the placeholders that name them."""
 
     def __init__(self, loop: Loop, folder: str, word: str, *, resolver: bool = False) -> None:
         self._loop = loop
@@ -41,7 +43,7 @@ class Listeners:
         self.values = {"HTTP": str(http), "DNS": str(port), "UNIX": path, "ABSTRACT": name}
 
     def arrivals(self, token: str) -> list[str]:
-        """The rigs that this very word reached, in order, each once. What has come and was not looked at yet counts."""
+        """Returns the listeners that this very word reached, in order, each once. Reads first what is still queued."""
         self._take_what_came()
         word = re.compile(rf"(?<![\w-]){re.escape(token.lower())}(?![\w-])")
         return list(dict.fromkeys(rig for rig, text in self._arrived if word.search(text)))
@@ -52,8 +54,11 @@ class Listeners:
             one.close()
 
     def _take_what_came(self) -> None:
-        """A connection whose maker has ended is in the kernel's queue until its turn comes; who asks now would be told
-        that nothing arrived. Behind a flood nobody knows what has."""
+        """Takes everything that has arrived, before the runner gets an answer.
+
+        A connection whose client has ended waits in the kernel's queue, and without this the answer would leave it out.
+        During a flood it is not known what has arrived: OverflowError.
+        """
         limit = time.monotonic() + _LONGEST_TAKING
         while True:
             waiting = select.poll()

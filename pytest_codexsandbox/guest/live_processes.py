@@ -165,7 +165,9 @@ class LiveProcess:
         self._scope.end()
 
     def _wait(self, reply: Reply, timeout: float) -> None:
-        """Output that nobody asked for must not keep it from ending."""
+        """Answers when the process has ended. Reads its output meanwhile, so that a full pipe does not keep it from
+        ending.
+        """
         scope = self._scope
         scope.out.flow()
         scope.err.flow()

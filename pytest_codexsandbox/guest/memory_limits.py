@@ -1,4 +1,6 @@
-"""Whether the kernel ended somebody here, or let nobody begin, because this environment may have no more."""
+"""Memory limits: whether the kernel killed a process here, or refused a new one, because of this environment's
+limits.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ EXPENDABLE: Final = 500
 
 
 def oom_kills() -> int:
-    """How often it ended one for want of memory so far; 0 where nobody counts."""
+    """Returns how many processes the kernel has killed for lack of memory so far; 0 where it does not count them."""
     return _counted("oom_kill", _FILES)
 
 
 def refused_processes() -> int:
-    """How often it refused one more process or thread so far; 0 where nobody counts."""
+    """Returns how many processes or threads the kernel has refused so far; 0 where it does not count them."""
     return _counted("max", _PROCESSES)
 
 
@@ -34,7 +36,9 @@ def _counted(word: str, paths: tuple[str, ...]) -> int:
 
 
 def expendable(pid: int) -> None:
-    """It dies before the agent does: then its end can still be told."""
+    """Makes the kernel kill this process before the agent when memory is short, so that the agent can report its
+    end.
+    """
     try:
         with open(f"/proc/{pid}/oom_score_adj", "w", encoding="ascii") as file:
             file.write(str(EXPENDABLE))
@@ -43,5 +47,5 @@ def expendable(pid: int) -> None:
 
 
 def is_ours_alone() -> bool:
-    """Whether we are the first process here, as in a container: else a machine's own choice stands."""
+    """Checks whether the agent is the first process here, as in a container; elsewhere the machine's settings stay."""
     return os.getpid() == 1

@@ -1,4 +1,4 @@
-"""What a path is, seen from outside: no link is followed, every read has an end."""
+"""Path view: the state of a path, seen from outside. It follows no link, and every read is bounded."""
 
 from __future__ import annotations
 

@@ -550,7 +550,7 @@ def say(nonce: str, message: dict[str, object]) -> None:
 
 
 def wait_for_go() -> None:
-    """Byte by byte: what follows the line belongs to whoever reads stdin."""
+    """Waits for the line `go` on stdin. Reads byte by byte, because the rest of stdin belongs to the command."""
     line = b""
     while not line.endswith(b"\n") or line.strip() != b"go":
         line = b"" if line.endswith(b"\n") else line

@@ -22,7 +22,7 @@ class InspectorSocket:
         self._found = False
 
     def hears(self, data: bytes) -> bool:
-        """Whether the line is complete now."""
+        """Adds `data` and checks whether the probe's `ready` line is complete now."""
         text = self._tail + data
         if not self._found:
             at = text.find(self._words)
@@ -33,13 +33,15 @@ class InspectorSocket:
 
 
 def find(roots: list[int], argv: list[str]) -> int:
-    """The newest of the deepest processes with exactly this argv; 0 when there is none."""
+    """Returns the newest of the deepest processes with exactly this argv; 0 if there is none."""
     found = [pid for pid in process_tree.tree(roots) if process_tree.argv_of(pid) == argv]
     return found[-1] if found else 0
 
 
 def read(pid: int, *, top: int, pipe: tuple[int, int]) -> dict[str, Any]:
-    """A Reading, as JSON. `pipe`: device and inode of the stdout that we gave to the command, or of its channel."""
+    """Returns a Reading, as JSON. `pipe`: device and inode of the stdout that the agent gave to the command, or of its
+    channel.
+    """
     there, here = process_tree.status_of(pid), process_tree.status_of(os.getpid())
     return {
         "pid": pid,

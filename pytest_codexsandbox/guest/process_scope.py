@@ -1,7 +1,8 @@
-"""A command and everything that it starts: one scope, which ends as a whole.
+"""Process scope: a command and every process that it starts, ended as a whole.
 
-A scope begins with a process in a session of its own. When that process has ended, what it left behind gets a moment
-to die by itself (children of a dying parent do); whoever lives on is named a survivor and ended. A time limit ends all.
+A scope begins with a process in a session of its own. When that process has ended, its remaining processes get a moment
+to end by themselves (children of a dying parent do). Those that live on are named survivors and ended. A time limit
+ends all.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class ProcessScope:
         return ""
 
     def converse(self) -> None:
-        """Collect output from now on, and feed stdin: at once, or when the probe has been looked at."""
+        """Collects output from now on, and feeds stdin: at once, or after the probe has been inspected."""
         self.out.flow()
         self.err.flow()
         if self._command["witness"]:
@@ -173,7 +174,7 @@ class ProcessScope:
         return found
 
     def claims(self, orphan: int) -> bool:
-        """Whether a process without a readable mark was seen among ours, or is of our session."""
+        """Checks whether a process without a readable mark was seen in this scope, or belongs to its session."""
         one = process_tree.process(orphan)
         return orphan in self._seen or (one is not None and one.session == self.pid)
 
@@ -213,7 +214,7 @@ class ProcessScope:
             self.look_again()
 
     def look_again(self) -> None:
-        """Who is left? Asked when the leader has ended, whenever anybody has, and from time to time."""
+        """Checks which processes are left: when the leader has ended, when any child ends, and from time to time."""
         if not self._settling or self._gone:
             return
         self._next_look.cancel()
@@ -226,8 +227,11 @@ class ProcessScope:
         self._pace = min(2 * self._pace, _LOOK_AGAIN)
 
     def _alive(self) -> list[int]:
-        """Who is missed when a parent dies between our two looks, at our children and at its own, is ours in the
-        next one: nobody is there only if two looks say so."""
+        """Returns the live processes of this scope.
+
+        A parent may die between a look at our children and a look at its own. One look then misses its child, and the
+        next one finds it. So a scope is empty only if two looks find no process.
+        """
         return [pid for pid in self.members() if process_tree.is_alive(pid)]
 
     def _wait_for(self, left: list[int], now: float) -> bool:

@@ -1,4 +1,4 @@
-"""Who is whose child: processes found in /proc, told apart, and ended with all that they started."""
+"""Process tree: finds processes in /proc, identifies them, and ends them with all that they started."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Process(NamedTuple):
 
 
 def adopt_orphans() -> bool:
-    """Descendants whose parents die become children of ours, wherever in the tree they are."""
+    """Makes this process adopt descendants whose parents die, wherever in the tree they are."""
     return bool(ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
@@ -44,7 +44,10 @@ def all_processes() -> list[Process]:
 
 
 def children(pid: int) -> list[int]:
-    """Of all its threads. The kernel keeps a list; where it was built without, everybody is asked."""
+    """Returns the children of all threads of a process.
+
+    The kernel keeps a list; on kernels that were built without it, this reads every process.
+    """
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -124,7 +127,7 @@ def describe(pid: int) -> str:
 
 
 def end(roots: Iterable[int]) -> list[int]:
-    """SIGKILL for the roots and their descendants; stopped first, so that nobody starts another meanwhile."""
+    """Kills the roots and their descendants. Stops them first, so that none starts another meanwhile."""
     stopped: list[int] = []
     while True:
         fresh = [pid for pid in tree(roots) if pid not in stopped]

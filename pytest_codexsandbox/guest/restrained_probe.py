@@ -1,8 +1,8 @@
-"""Runs the real probe in one process that restrains itself: what a correct sandbox answers, without a sandbox.
+"""Restrained probe: runs the real probe in one process that restrains itself, like a correct sandbox but without one.
 
-Started by fake_codex.py in place of `PYTHON -I -S PROBE NONCE PLAN`. Python asks restraint.py's audit hook before every
-file and socket operation of the probe. The process writes the probe's argv over its own, so that whoever looks in
-/proc finds the probe there. It stands alone, with the files beside it: standard library only, Python 3.9 or newer.
+fake_codex.py starts it in place of `PYTHON -I -S PROBE NONCE PLAN`. Python calls restraint.py's audit hook before every
+file and socket operation of the probe. The process overwrites its own argv with the probe's, so that a look into /proc
+finds the probe. It runs with only the files beside it: standard library only, Python 3.9 or newer.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def alone(opened: Any) -> Any:
 
 
 def patch(boundary: Boundary, verbs: set[str]) -> None:
-    """What no audit hook sees."""
+    """Patches the operations that no audit hook sees."""
     if "sqlite" in verbs:
         from sqlite_restraint import Databases  # type: ignore[import-not-found]
 

@@ -41,7 +41,7 @@ def refuse(number: int, path: Path = None) -> NoReturn:
 
 
 class Boundary:
-    """The policy as Codex was asked for it, less the flaws."""
+    """The policy that Codex was asked for, with the flaws applied."""
 
     def __init__(self, asked: dict[str, Any], flaws: list[str]) -> None:
         self.flaws, self.asked = frozenset(flaws), asked
@@ -111,7 +111,7 @@ class Boundary:
         return any(self.has("forgets:" + word) for word in words)
 
     def mount(self, path: str) -> str:
-        """Of bubblewrap's mounts the one that holds `path`: from one to another nothing is renamed or linked."""
+        """Returns the bubblewrap mount that holds `path`; nothing is renamed or linked from one mount to another."""
         holders = [root for root in self.roots if inside(path, root)]
         return self.metadata(path) or max(holders, key=len, default="/")
 
@@ -145,7 +145,7 @@ class Boundary:
 
     # ---- sockets
     def opens(self, *leaks: str) -> bool:
-        """Whether a socket works: with the network off, not even AF_UNIX connects or binds."""
+        """Checks whether a socket works: with the network off, not even AF_UNIX connects or binds."""
         if any(map(self.has, leaks)):
             return True
         return bool(self.network) and not self.has("network-on:denies")

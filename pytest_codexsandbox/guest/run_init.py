@@ -1,8 +1,9 @@
-"""The first process where a generator runs: it starts the generator, ends all that it leaves, and tells how it went.
+"""Run init: the first process where a generator runs. It starts the generator, ends its leftovers, and reports its
+result.
 
-`PYTHON -I -S run_init.py`, messages as in wire.py on stdin and stdout. It ends with its stdin, and where it is the
-first process of its namespace everything in there ends with it. Whoever it starts cannot look into it: it is not
-dumpable.
+`PYTHON -I -S run_init.py`, messages as in wire.py on stdin and stdout. The run init ends when its stdin closes. If it
+is the first process of its namespace, every process in the namespace ends with it. The processes that it starts cannot
+look into it: it is not dumpable.
 """
 
 from __future__ import annotations
@@ -128,8 +129,11 @@ class RunInit:
 
 
 def _plain_signals() -> None:
-    """Nothing that we inherited is passed on, and nobody but the end of our stdin ends us: handlers are forgotten
-    where a program is started, what is ignored is not."""
+    """Resets inherited signal settings, and lets only the end of stdin end the run init.
+
+    Signals get a handler in place of being ignored, because a started program inherits an ignored signal, but no
+    handler.
+    """
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for number in signal.valid_signals():
         if number not in (signal.SIGPIPE, signal.SIGXFSZ) and signal.getsignal(number) is signal.SIG_IGN:

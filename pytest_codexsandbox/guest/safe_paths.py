@@ -98,7 +98,7 @@ def empty(name: str, here: int, keep: Callable[[str], bool] = lambda _: False) -
 
 
 def _opened(name: str, here: int) -> int:
-    """A folder of ours may have been made unreadable or unwritable."""
+    """Opens a folder below `here`. Restores the owner's permissions first if a subject removed them."""
     try:
         below = os.open(name, _FOLDER, dir_fd=here)
     except PermissionError:

@@ -128,7 +128,7 @@ def message(text: str) -> dict[str, Any]:
 
 
 def text_of(output: Any) -> str:
-    """What a tool gave back, whatever it is wrapped in."""
+    """Returns the text of a tool's output, unwrapped from lists and objects."""
     if isinstance(output, str):
         return output
     if isinstance(output, list):
@@ -170,6 +170,6 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nobody reads it."""
+            """Discards the log of the HTTP server."""
 
     return Handler

@@ -1,7 +1,7 @@
-"""The folders that every program of a machine shares: /tmp and /dev/shm.
+"""Shared folders: /tmp and /dev/shm, which every program of a machine uses.
 
-/tmp becomes one of our own where a mount namespace can be had without a user namespace. Else those who share it take
-turns, by a lock on the folder itself: all who share it, and nobody else, meet there, whatever their settings are.
+The agent gets a private /tmp if it may create a mount namespace without a user namespace. Otherwise runs take turns by
+a lock on the folder itself. All runs that share the folder meet at that lock, and no others, whatever their settings.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def is_mount_point(name: str) -> bool:
 
 
 def is_register(name: str) -> bool:
-    """What Codex keeps in a temporary folder for all its calls, and what lies in it."""
+    """Checks whether a name is, or is below, a folder that Codex keeps in a temporary folder for all its calls."""
     return _REGISTER.fullmatch(name.split("/")[0]) is not None
 
 
@@ -64,7 +64,7 @@ class OwnTmp:
         return OwnTmp(host)
 
     def show(self, path: str) -> None:
-        """A program that lies in the machine's /tmp must be seen in ours too."""
+        """Makes a program in the machine's /tmp visible in the private one too."""
         for one in {path, os.path.realpath(path)}:
             name = one[len(TMP) + 1 :].split("/")[0] if safe_paths.is_below(one, TMP) else ""
             if name and not os.path.lexists(os.path.join(TMP, name)):
@@ -85,7 +85,7 @@ class OwnTmp:
 
 
 class SharedTmpLock:
-    """Whose turn it is to call Codex in a shared /tmp. Held as long as at least one command of ours runs."""
+    """Lock for the turn to call Codex in a shared /tmp, held as long as at least one command of this agent runs."""
 
     def __init__(self, loop: Loop, *, longest: float) -> None:
         self._loop, self._longest = loop, longest
@@ -96,7 +96,9 @@ class SharedTmpLock:
         self._waiting: list[tuple[Callable[[str], None], tuple[Timer, Timer]]] = []
 
     def take(self, go: Callable[[str], None], tell: Callable[[str], None] = lambda _: None) -> None:
-        """`go("")` when it is ours, `go(why)` when it could not be had in time; `tell(who)` when that takes long."""
+        """Calls `go("")` when the lock is held, or `go(why)` after the time limit; calls `tell(who)` if that takes
+        long.
+        """
         self._holders += 1
         if self._held:
             go("")
@@ -170,7 +172,7 @@ class SharedTmpLock:
 
 
 def holder(folder: str) -> int:
-    """The run whose lock lies on a folder; 0 where the kernel does not show it (one in another container)."""
+    """Returns the run that holds the lock on a folder; 0 if the kernel does not show it (one in another container)."""
     status = os.stat(folder)
     place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
@@ -196,7 +198,9 @@ def _named(pid: int) -> str:
 
 
 class CodexNames:
-    """The names that Codex leaves in a shared folder. Those that are new, ours and empty are removed after a call."""
+    """Names that Codex leaves in a shared folder. After a call, those that are new, owned by this user and empty are
+    removed.
+    """
 
     def __init__(self, folders: list[str], *, before: Iterable[str] | None = None) -> None:
         self._folders = folders
@@ -234,7 +238,9 @@ def _remove(path: str) -> bool:
 
 
 def _is_hollow(path: str) -> bool:
-    """Nothing but folders and empty files: nobody's work is lost, and nobody listens there."""
+    """Checks whether a path holds nothing but folders and empty files, so that its removal loses no work and no
+    socket.
+    """
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         return _is_empty_file(path)
     return all(

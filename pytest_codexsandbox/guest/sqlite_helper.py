@@ -57,9 +57,11 @@ def _make(kind: str, path: str, content: str) -> sqlite3.Connection | None:
 
 
 def rows(path: str, kept: sqlite3.Connection | None) -> str:
-    """What another reader sees: the connection that has been open all along, or a fresh one that cannot write.
+    """Returns the rows that another reader sees, by the connection that has been open all along or a fresh read-only
+    one.
 
-    Where there is no -wal it reads as if the file could not change, so that looking leaves no -wal and no -shm.
+    Without a -wal, the fresh connection reads as if the file could not change, so that reading leaves no -wal and no
+    -shm.
     """
     how = "mode=ro" if os.path.exists(f"{path}-wal") else "mode=ro&immutable=1"
     reader = kept or sqlite3.connect(f"file:{_quoted(path)}?{how}", uri=True, isolation_level=None, timeout=1)

@@ -1,4 +1,4 @@
-"""The part of restraint.py that concerns SQLite, which opens its files in C, where no audit hook is asked.
+"""SQLite restraint: the part of restraint.py for SQLite, which opens its files in C, where no audit hook is called.
 
 A file that may not be written is opened as SQLite itself opens it on a read-only mount: for reading only, and its
 shared memory too. The answers, and SQLite's texts, are then its own.
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OtherText(sqlite3.Connection):
-    """A connection that calls every failure by another name."""
+    """A connection that reports every failure with another message."""
 
     def execute(self, *words: Any) -> sqlite3.Cursor:
         try:
@@ -25,7 +25,7 @@ class OtherText(sqlite3.Connection):
 
 
 class Untidy(sqlite3.Connection):
-    """An empty database beside a -wal that somebody left: SQLite would delete it, which a read-only mount refuses."""
+    """An empty database beside a leftover -wal: SQLite would delete the -wal, which a read-only mount refuses."""
 
     def execute(self, *words: Any) -> sqlite3.Cursor:
         raise sqlite3.OperationalError("disk I/O error")
@@ -61,7 +61,7 @@ class Databases:
         return "file:" + quote(path) + "?mode=ro&readonly_shm=1"
 
     def _whole(self, path: str) -> bool:
-        """Whether the file may be written, and what SQLite lays beside it."""
+        """Checks whether the file may be written, and the files that SQLite creates beside it."""
         boundary = self.boundary
         if boundary.has("sqlite:lets"):
             return True
@@ -71,7 +71,7 @@ class Databases:
 
 
 def copied(path: str) -> str:
-    """A copy that is nobody else's, as a sandbox with an overlay would give."""
+    """Returns the path of a private copy, as a sandbox with an overlay would give."""
     import atexit
     import shutil
     import tempfile

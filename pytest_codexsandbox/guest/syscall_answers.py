@@ -1,8 +1,8 @@
-"""What the kernel, and whatever filter stands before it, answers to direct questions: `ok`, or the name of an errno.
+"""System call answers: what the kernel, or a filter before it, answers to direct questions: `ok`, or an errno's name.
 
-Every question is asked in a child that ends afterwards, and hurts nobody: most name an address or a descriptor that
-cannot be, so that a kernel says so (EFAULT, EBADF, EINVAL) whoever asks, and only a filter says anything else. Those
-of the chain are what a sandbox asks for, one after the other, each in what the ones before it made.
+Every question is asked in a child that ends afterwards, and does no harm. Most name an address or a descriptor that
+cannot exist. The kernel then answers EFAULT, EBADF or EINVAL to any process, and only a filter answers anything else.
+The questions of the chain are the steps of a sandbox, one after the other, each in what the ones before it made.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _libc: Any = ctypes.CDLL(None, use_errno=True)
 
 
 def answers() -> dict[str, str]:
-    """{} on an architecture whose system calls nobody has written down here."""
+    """Returns all answers; {} on an architecture whose system call numbers are not known here."""
     if os.uname().machine not in _NUMBERS:
         return {}
     return {**asked_all(_plain()), **_asked(_chain(os.getuid()))}
 
 
 def asked_all(questions: Sequence[Question]) -> dict[str, str]:
-    """Also those that stand behind one that kills: a child of their own is asked."""
+    """Returns the answers to all questions. After one that kills its child, a new child asks the rest."""
     found: dict[str, str] = {}
     while len(found) < len(questions):
         found.update(_asked(questions[len(found) :]))
@@ -52,7 +52,7 @@ def asked_all(questions: Sequence[Question]) -> dict[str, str]:
 
 
 def mark() -> str:
-    """What a filter of ours says of itself; "" where there is none."""
+    """Returns the mark by which our own filter identifies itself; "" if there is none."""
     numbers = _NUMBERS.get(os.uname().machine)
     if numbers is None:
         return ""
@@ -66,7 +66,7 @@ def mark() -> str:
 
 # ---- asking
 def _asked(questions: Sequence[Question]) -> dict[str, str]:
-    """The answers, up to and with the first question that killed the child."""
+    """Returns the answers, up to and including the first question that killed the child."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -117,7 +117,7 @@ def _checked(result: int) -> int:
 
 # ---- the questions
 def _plain() -> Sequence[Question]:
-    """To this process as it is."""
+    """Returns the questions about this process as it is."""
     return [
         ("unshare", lambda: _checked(_libc.unshare(0))),
         ("clone-userns", lambda: _call("clone", _NEWUSER | _FS, 0, 0, 0, 0)),
@@ -140,7 +140,7 @@ def _plain() -> Sequence[Question]:
 
 
 def _chain(uid: int) -> Sequence[Question]:
-    """What a sandbox asks for. A step that is refused leaves the next where it would have been."""
+    """Returns the steps of a sandbox as questions. After a refused step, the next one is tried in the same place."""
     return [
         ("userns", lambda: _checked(_libc.unshare(_NEWUSER))),
         ("uid-map", lambda: _map(uid)),
@@ -159,14 +159,17 @@ def _mount(flags: int) -> int:
 
 
 def _map(uid: int) -> None:
-    """As bubblewrap does it: relative to a folder of /proc."""
+    """Writes the uid map as bubblewrap does: relative to a folder of /proc."""
     here = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
     file = os.open("uid_map", os.O_RDWR | os.O_CLOEXEC, dir_fd=here)
     os.write(file, f"{uid} {uid} 1".encode("ascii"))
 
 
 def _pivot() -> None:
-    """The kernel looks at who asks before it looks at what for: so only a filter refuses it to who may."""
+    """Calls pivot_root with invalid addresses.
+
+    The kernel checks the caller's rights before the addresses, so only a filter refuses a caller that has the rights.
+    """
     try:
         _call("pivot_root", _NOWHERE, _NOWHERE)
     except OSError as problem:
@@ -175,7 +178,7 @@ def _pivot() -> None:
 
 
 def _bring_up() -> None:
-    """An address for the loopback, by netlink: the first thing that bubblewrap does in a network of its own."""
+    """Adds an address to the loopback by netlink: the first step of bubblewrap in a network of its own."""
     body = struct.pack("=BBBBI", socket.AF_INET, 8, 0x80, 254, 1)
     for kind in (2, 1):  # IFA_LOCAL, IFA_ADDRESS
         body += struct.pack("=HH4s", 8, kind, socket.inet_aton("127.0.0.1"))
@@ -191,7 +194,7 @@ def _bring_up() -> None:
 
 
 def _mount_proc() -> None:
-    """By the first process of a new process namespace."""
+    """Mounts /proc in the first process of a new process namespace."""
     child = os.fork()
     if not child:
         failed = _libc.mount(b"proc", b"/proc", b"proc", ctypes.c_ulong(_NOSUID_NODEV_NOEXEC), None)

@@ -40,16 +40,20 @@ class World:
         self.removed_before = 0
 
     def owns(self, name: str) -> bool:
-        """Whether an entry of a shared folder was named for this world."""
+        """Checks whether an entry of a shared folder was named for this world."""
         return (f"cx-{self.id}-") in name + "-"
 
 
 class Worlds:
-    """`own_tmp`: whether /tmp is the environment's own, so that every new name there is of a subject. `whole_machine`:
-    whether all of this machine is, so that what a call leaves in its shared folders is gone before the next.
-    `keeps`: whether the folders of worlds that are cleared are only put away until the end. ext4 gives nobody the inode
-    of a file that was removed in the last seconds, and looks through all of them for each new one: call after call in
-    fresh folders spent a quarter of its time there, Codex's own files included."""
+    """All worlds of an environment.
+
+    `own_tmp`: /tmp is the environment's own, so that every new name there comes from a subject. `whole_machine`: the
+    whole machine is the environment's own, so that leftovers of a call in shared folders are removed before the next.
+
+    `keeps`: folders of cleared worlds are only moved away until the end. ext4 does not reuse the inode of a file that
+    was removed in the last seconds, and scans all of them for each new file. Calls in fresh folders spent a quarter of
+    their time there, Codex's own files included.
+    """
 
     def __init__(
         self,
@@ -201,8 +205,11 @@ class Worlds:
         return f"@{'TMP' if folder == TMP else 'TMPDIR'}@/{name}"
 
     def _names(self, world: World, place: str) -> set[str]:
-        """What is there; in a folder that others use, only what is known to be of a subject. The registers that
-        Codex keeps in a temporary folder for all its calls are not of one of them."""
+        """Returns the names in a folder of the world; in a folder that others use, only those known to come from a
+        subject.
+
+        The registers that Codex keeps in a temporary folder for all its calls belong to no single call.
+        """
         top = world.values[place]
         if place == "SHM" or (place == "TMP" and not self._own_tmp):
             near = path_view.names_below(top, shallow=True)
@@ -217,7 +224,10 @@ class Worlds:
 
     # ---- the end
     def clear(self, world: World, *, quiet: bool) -> list[str]:
-        """Remove the world and what was named for it; with `quiet` (nobody runs) TMPDIR too. What could not be."""
+        """Removes the world and what was named for it; with `quiet` (no command runs) also the content of TMPDIR.
+
+        Returns what could not be removed, and why.
+        """
         if self._keeper is not None:
             shared = [os.path.join(top, f"cx-{world.id}-") for top in (TMP, SHM, self._tmpdir)]
             for beginning in (world.folder + "/", *shared):
@@ -233,7 +243,7 @@ class Worlds:
         return failed
 
     def _put_away(self, world: World) -> bool:
-        """Whether its folder is kept; not when there is little room, nor more than some."""
+        """Moves the world's folder away in place of removing it; False if disk space is short or too many are kept."""
         if not self._keeps:
             return False
         room = os.statvfs(self._away)
