@@ -1,1 +1,1 @@
-"""Where Codex runs: one backend for each kind of place. Here: this machine."""
+"""Environments: the places where Codex runs, one backend for each kind. Here: this machine."""

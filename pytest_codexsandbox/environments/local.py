@@ -25,8 +25,11 @@ HAND: Final = GUEST / "agent.py"
 
 
 class LocalBackend(Backend):
-    """`own_tmp=False`: share the machine's /tmp even where one of our own could be had. `turn_timeout`: how long to
-    wait for another run that shares it."""
+    """Backend that runs Codex on this machine.
+
+    `own_tmp=False`: share the machine's /tmp even if a private one is possible. `turn_timeout`: how long to wait for
+    another run that shares /tmp.
+    """
 
     def __init__(self, *, own_tmp: bool = True, turn_timeout: float = TURN_TIMEOUT) -> None:
         self._own_tmp, self._turn_timeout = own_tmp, turn_timeout

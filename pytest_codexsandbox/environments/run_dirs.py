@@ -25,7 +25,9 @@ _opened: dict[str, Path] = {}  # by word: every environment that this process ha
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """Who runs in a folder. Written into it, so that a later run knows whether somebody still does."""
+    """The process that uses a folder. Written into the folder, so that a later run knows whether that process still
+    lives.
+    """
 
     word: str
     pid: int
@@ -43,7 +45,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def process(self) -> tuple[int, int, str, str]:
-        """What no other process has, on any machine."""
+        """Returns the identity of the process, unique on every machine."""
         return self.pid, self.start, self.boot, self.pids
 
     @property
@@ -69,7 +71,7 @@ def _sees_others() -> bool:
 
 
 def prepare(folder: Path, word: str) -> Path:
-    """The folder, made, closed to others and marked as ours."""
+    """Creates the folder of an environment, closes it to others, and marks it as ours. Returns its real path."""
     real = Path(os.path.realpath(folder))
     _refuse_where_codex_writes(real)
     next_step = "set CODEXSANDBOX_CACHE to a folder that you can write, outside /tmp"
@@ -82,7 +84,7 @@ def prepare(folder: Path, word: str) -> Path:
 
 
 def claim(run: Path) -> None:
-    """Say whose a run's folder is: what is made in it beside environments has no owner of its own."""
+    """Records the owner of a run's folder, for files in it that belong to no environment."""
     try:
         run.mkdir(mode=0o700, parents=True, exist_ok=True)
         (run / RUN).write_bytes(msgspec.json.encode(Owner.me(new_word())))
@@ -91,19 +93,19 @@ def claim(run: Path) -> None:
 
 
 def take(folder: Path) -> str:
-    """Say whose a folder is that is there already, and holds no environment; the word of what runs for it."""
+    """Records the owner of an existing folder without an environment. Returns the word that marks its processes."""
     owner = Owner.me(new_word())
     (folder / OWNER).write_bytes(msgspec.json.encode(owner))
     return owner.word
 
 
 def named_for(word: str, what: str) -> str:
-    """A name in /tmp or /dev/shm that is found again by the word: `sweep` removes what is called so."""
+    """Returns a name for /tmp or /dev/shm that contains the word, so that `sweep` finds and removes it."""
     return f"cx-{word}w{what}"
 
 
 def give_back(folder: Path) -> list[str]:
-    """The counterpart of `take`, also for a folder that a killed run took: what could not be removed, and why."""
+    """Reverses `take`, also for a folder that a killed run took. Returns what could not be removed, and why."""
     try:
         word = msgspec.json.decode((folder / OWNER).read_bytes(), type=Owner).word
     except (OSError, msgspec.MsgspecError):
@@ -137,7 +139,7 @@ def _pid_namespace() -> str:
 
 
 def left_in_shared(word: str) -> list[Path]:
-    """What in /tmp and /dev/shm is named for an environment."""
+    """Returns the paths in /tmp and /dev/shm that are named for an environment."""
     found = []
     for top in SHARED:
         try:
@@ -148,13 +150,13 @@ def left_in_shared(word: str) -> list[Path]:
 
 
 def marked(word: str) -> list[int]:
-    """Processes that say they are of this environment's scopes."""
+    """Returns the processes that carry the mark of this environment's scopes."""
     pids = [one.pid for one in process_tree.all_processes()]
     return [pid for pid in pids if process_tree.mark_of(pid).startswith(f"{word}.") and process_tree.is_alive(pid)]
 
 
 def end_marked(word: str) -> list[int]:
-    """End them: what a killed agent could not do itself."""
+    """Kills the marked processes, which a killed agent could not end itself. Returns their numbers."""
     ended: list[int] = []
     for _ in range(200):
         found = marked(word)
@@ -171,13 +173,15 @@ def end_marked(word: str) -> list[int]:
 
 
 def remove(folder: Path, word: str) -> list[str]:
-    """The folder of an environment and what is named for it elsewhere; what could not be removed, and why."""
+    """Removes the folder of an environment and the paths named for it. Returns what could not be removed, and why."""
     return remove_owned(folder) + [one for path in left_in_shared(word) for one in _removed(path)]
 
 
 def remove_owned(folder: Path) -> list[str]:
-    """Whose it is goes last: what could not be removed is found again by `sweep`. Nothing is while something is mounted
-    below: that would be somebody's files."""
+    """Removes a folder, its owner file last, so that `sweep` finds again what could not be removed.
+
+    Removes nothing while a file system is mounted below: its files may be the user's.
+    """
     return mounted_below(folder) or _removed(folder, but=(OWNER, RUN)) or _removed(folder)
 
 
@@ -207,7 +211,7 @@ def _removed(path: Path, *, but: tuple[str, ...] = ()) -> list[str]:
 
 
 def audit() -> tuple[str, ...]:
-    """What environments opened by this process have left: processes, folders, names in shared folders."""
+    """Returns the leftovers of environments that this process opened: processes, folders, names in shared folders."""
     leaks: list[str] = []
     for word, folder in _opened.items():
         leaks += [f"process {process_tree.describe(pid)}" for pid in marked(word)]

@@ -1,4 +1,6 @@
-"""What killed runs left: found by the owner files in their folders, removed when the owner is surely dead."""
+"""Sweep: finds leftovers of killed runs by the owner files in their folders, and removes them if the owner is surely
+dead.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +39,7 @@ class EnvironmentDir(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find(top: Path) -> Iterator[EnvironmentDir]:
-    """Every environment below `top`, and every run without one, whoever it belongs to."""
+    """Yields every environment below `top`, and every run without one, of any owner."""
     for path in _owner_files(top, _DEPTH):
         try:
             owner = msgspec.json.decode(path.read_bytes(), type=Owner)

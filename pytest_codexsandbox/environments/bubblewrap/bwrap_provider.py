@@ -42,7 +42,9 @@ class Bubblewrap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def provide(spec: BwrapSpec, cache: Path, *, run: Run = process.run) -> Bubblewrap:
-    """Built or unpacked where it is not there yet. Unavailable says what is missing here."""
+    """Returns the bubblewrap, built or unpacked unless it is cached. Unavailable says what is missing on this
+    machine.
+    """
     folder = _folder(spec, cache)
     found = _kept(folder)
     if found is not None:
@@ -52,7 +54,7 @@ def provide(spec: BwrapSpec, cache: Path, *, run: Run = process.run) -> Bubblewr
 
 
 def why_not(spec: BwrapSpec, cache: Path) -> str:
-    """What keeps it from being had, as far as that is known before anything is tried; "" where nothing does."""
+    """Returns why the bubblewrap cannot be provided, as far as is known before a try; "" if nothing prevents it."""
     if not spec.ours or _kept(_folder(spec, cache)) is not None:
         return ""
     if spec.source == "wheel":
@@ -87,7 +89,7 @@ def _folder(spec: BwrapSpec, cache: Path) -> Path:
 
 
 def _kept(folder: Path) -> Bubblewrap | None:
-    """What is there, if its bytes still are what they were."""
+    """Returns the cached bubblewrap; None if a file is missing or its digest has changed."""
     try:
         files = msgspec.json.decode((folder / "files.json").read_bytes(), type=tuple[BwrapFile, ...])
         whole = all(_digest(folder / file.name) == file.sha256 for file in files)

@@ -1,4 +1,4 @@
-"""A bubblewrap as whoever lays it unpacks it, and what is there held against what was asked for. Starts nothing."""
+"""Install layer: packs a bubblewrap for unpacking, and compares the installed one with the request. Starts nothing."""
 
 import io
 import struct
@@ -17,7 +17,7 @@ CAPABILITIES: Final = struct.pack("<IIIII", 0x02000001, _NET_RAW, 0, 0, 0)
 
 
 def packed(found: Bubblewrap, spec: BwrapSpec) -> bytes:
-    """Its files as an engine unpacks them at `/`, owned by root. The first is the program."""
+    """Returns the files as an archive that an engine unpacks at `/`, owned by root. The first file is the program."""
     into = io.BytesIO()
     with tarfile.open(fileobj=into, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for place, file in enumerate(found.files):

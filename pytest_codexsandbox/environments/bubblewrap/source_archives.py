@@ -1,7 +1,7 @@
-"""Where this machine's own tools would look for a package of Debian's or Ubuntu's. No address is written here.
+"""Source archives: the addresses at which this machine's own tools look for Debian and Ubuntu packages.
 
-Upstream's source tarballs lie in both archives' pools, unchanged. Which archive has which version differs; what comes
-is told by its digest, so whoever has it is as good as any other.
+No address is written here. Both archives' pools hold upstream's source tarballs unchanged, but in different versions. A
+download is verified by its digest, so any archive is as good as another.
 """
 
 import os

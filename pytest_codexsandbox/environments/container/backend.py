@@ -159,7 +159,7 @@ class ContainerBackend(Backend):
                 say(f"removed what a killed run left behind: {what}")
 
     def _engine(self, host: str, say: Notify) -> Engine:
-        """One that has answered before is waited for: somebody restarts it."""
+        """Connects to the engine. Waits for an engine that has answered before: it may be restarting."""
         limit = time.monotonic() + (_BACK if (host or default_host()) in self._hosts else 0)
         waits = False
         while True:
@@ -189,7 +189,7 @@ class ContainerBackend(Backend):
 
 
 def _left(engine: Engine) -> list[str]:
-    """What stays: an engine still lists for a moment what it is about to remove."""
+    """Returns what remains on the engine. Waits a moment, because an engine still lists what it is about to remove."""
     limit = time.monotonic() + _GOING
     while True:
         found = [left.what for left in find(engine) if left.owner.is_me and left.owner.word not in _open]
@@ -343,7 +343,7 @@ class _Container:
         return {"image_given": {"name": name, "id": self._given, "engine": self._engine.host}} if name else {}
 
     def _nested(self) -> bool:
-        """Whether the engine lives in a user namespace: it says so, or we do as well."""
+        """Checks whether the engine runs in a user namespace: the engine reports it, or this process runs in one."""
         return self._engine.has("rootless") or not config_verification.is_plain_map()
 
     def _explained(self, attached: Attached) -> str:

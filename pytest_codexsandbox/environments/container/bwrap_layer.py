@@ -36,7 +36,7 @@ class BwrapLayer:
             self._put(container)
 
     def archive(self) -> str:
-        """What was laid, as a file that stays: "" where nothing was."""
+        """Returns a kept archive file of the installed bubblewrap; "" if none was installed."""
         if not self._found or self._read_only:
             return ""
         file = Path(self._found.folder) / f"laid-{hashlib.sha256(self._archive).hexdigest()[:16]}.tar"
@@ -47,7 +47,7 @@ class BwrapLayer:
         return str(file)
 
     def facts(self, told: Mapping[str, Any], container: str) -> dict[str, Any]:
-        """What is there, and what was asked for; a fault of the machine when the one is not the other."""
+        """Returns facts about the installed and the requested bubblewrap. Raises ConfigMismatch if they differ."""
         there = dict(told.get("bwrap") or {})
         if there.get("sha256") == "unreadable":  # by the user: the engine can
             there["sha256"] = self._digest(container, str(there["real"]))

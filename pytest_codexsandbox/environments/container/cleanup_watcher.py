@@ -1,8 +1,8 @@
-"""Somebody who outlives us: removes from an engine what we could not, when we are killed between two steps.
+"""Cleanup watcher: a process that outlives this one and removes its leftovers from an engine if it is killed.
 
-A container that runs ends by itself when its runner is gone. One that was created and not yet started does not, nor
-does a network. A small process of its own sleeps on a pipe from us; when that ends without a word, it looks for what
-carries our name.
+A running container ends by itself when its runner is gone. A container that was created and not yet started does not,
+nor does a network. So a small process sleeps on a pipe from this one. When the pipe closes without a word, it removes
+what carries the labels of this process.
 """
 
 import json
@@ -33,7 +33,7 @@ if not sys.stdin.buffer.readline():
 
 
 class CleanupWatchers:
-    """One for each engine, as long as somebody has an environment in it."""
+    """Starts one watcher for each engine, as long as an environment is open in that engine."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,8 +71,11 @@ def _watcher(host: str) -> Iterator[None]:
 
 
 def clear(host: str, process: Sequence[object]) -> None:
-    """All that a process left, started or not; not what is of one with the same number on another machine. Tried for
-    a while: the engine may be about to make one more."""
+    """Removes all that a process left, started or not; spares what a process with the same number on another machine
+    made.
+
+    Tries for a while, because the engine may be about to create one more.
+    """
     limit, quiet = time.monotonic() + 30, 0
     while quiet < 3 and time.monotonic() < limit:
         quiet += 1

@@ -1,7 +1,7 @@
-"""What of this machine's files a Codex needs in a container: its program, what lies beside it for it, and nothing else.
+"""Codex files: the files of this machine that a Codex needs in a container: its program and its own files beside it.
 
-A program may lie anywhere, in a home or in /usr/bin. The folder around it is shown to a container only where nothing
-in it is anybody else's; else what belongs to Codex is copied out, once.
+A program may be anywhere, in a home or in /usr/bin. The folder around it is mounted into a container only if it holds
+nothing but Codex. Otherwise the files of Codex are copied out, once.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _OWN: Final = re.compile(r"codex-[\w.-]+|bwrap|rg")  # what may lie beside the p
 
 
 def place_of(binary: str, digest: str, cache: Path) -> tuple[Path, str]:
-    """A folder that can be shown to anybody, and where the program is in it."""
+    """Returns a folder that is safe to mount into any container, and the program's path in it."""
     program = Path(binary)
     root = _root(program)
     inside = program.relative_to(root).as_posix()
@@ -33,15 +33,19 @@ def place_of(binary: str, digest: str, cache: Path) -> tuple[Path, str]:
 
 
 def contents(binary: str, digest: str) -> str:
-    """A digest of all of it. Two builds may have the same program, and another bubblewrap beside it."""
+    """Returns a digest of all files of a Codex. Two builds may have the same program, and another bubblewrap
+    beside it.
+    """
     program = Path(binary)
     told = [f"{to} {digest if at == program else _digest(at)}" for to, at in sorted(_files(_root(program), program))]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
 def is_still(binary: str, digest: str, cache: Path) -> bool:
-    """Whether it is the program that was brought before: a build of a user's own may be built anew meanwhile. What is
-    in the cache is not."""
+    """Checks whether the program is unchanged since its first use: users may rebuild their own builds meanwhile.
+
+    A program in the cache never changes.
+    """
     program = Path(binary)
     if program.is_relative_to(cache):
         return True
@@ -50,7 +54,7 @@ def is_still(binary: str, digest: str, cache: Path) -> bool:
 
 
 def _digest(file: Path) -> str:
-    """Read again only when the kernel says that it has changed."""
+    """Returns the digest of a file. Reads the file again only if the kernel reports a change."""
     status = file.stat()
     key = (str(file), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     if key not in _digests:

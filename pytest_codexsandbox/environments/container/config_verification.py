@@ -121,7 +121,7 @@ def _check_image(spec: EnvironmentSpec, facts: Mapping[str, Any]) -> None:
 
 
 def is_plain_map() -> bool:
-    """Of this very process."""
+    """Checks whether this very process has the plain uid map, outside any user namespace."""
     try:
         return " ".join(Path("/proc/self/uid_map").read_text(encoding="ascii").split()) == EVERYBODY
     except OSError:

@@ -1,4 +1,6 @@
-"""One engine, through the Docker SDK. Every fault of it becomes words of ours with the engine's own in them."""
+"""Engine: one container engine through the Docker SDK. Turns its errors into this project's errors, and quotes the
+engine.
+"""
 
 import base64
 import io
@@ -53,12 +55,14 @@ HostConfig = dict[str, Any]
 
 class _Client(docker.APIClient):  # type: ignore[misc]
     def merge_environment_settings(self, *told: Any) -> Any:
-        """For each request it looks through all variables for proxies; environments open beside the tests."""
+        """Reads the proxy variables again if a thread changes them meanwhile: the SDK scans all variables at each
+        request.
+        """
         return environ.settled(lambda: super(_Client, self).merge_environment_settings(*told))
 
 
 class Engine:
-    """Not for threads: each environment that opens makes its own."""
+    """One container engine. Not safe for threads: each environment that opens makes its own."""
 
     def __init__(self, host: str = "", *, timeout: int = _TIMEOUT, contact: int | None = None) -> None:
         """`contact`: the patience until it has said that it is there."""
@@ -86,14 +90,14 @@ class Engine:
         self._way.close()
 
     def about(self) -> dict[str, Any]:
-        """What it says of itself."""
+        """Returns the engine's description of itself."""
         with self.asked("tell about itself"):
             told: dict[str, Any] = self.api.info()
             version: dict[str, Any] = self.api.version()
         return {**told, "EngineVersion": version.get("Version", ""), "Components": version.get("Components", [])}
 
     def has(self, option: str) -> bool:
-        """Whether it was started with that security option: `userns`, `rootless`, `apparmor`, …"""
+        """Checks whether the engine was started with this security option: `userns`, `rootless`, `apparmor`, …"""
         told = self.about().get("SecurityOptions") or ()
         return any(f"name={option}" in words.split(",") for words in told)
 
@@ -199,7 +203,7 @@ class Engine:
             time.sleep(0.01)
 
     def read_file(self, container: str, path: str, *, limit: int) -> bytes:
-        """Of a container that need not run. Unavailable when there is no such file."""
+        """Returns a file of a container, running or not. Raises Unavailable if the file does not exist."""
         with self.asked(f"read {path}"):
             pieces, _ = self.api.get_archive(container, path)
             packed = b"".join(pieces)
@@ -247,7 +251,7 @@ class Engine:
             return bool(self.api.inspect_container(container)["State"].get("Paused"))
 
     def deaths(self, container: str, since: float) -> tuple[str, ...]:
-        """What the engine noted of a container that is gone, in its words: `oom`, `kill 9`, `die 137`."""
+        """Returns the engine's events about the end of a container: `oom`, `kill 9`, `die 137`."""
         with self.asked("tell what happened"):
             noted = self.api.events(
                 since=int(since) - 1,
@@ -260,7 +264,10 @@ class Engine:
 
 
 def _answers(host: str, timeout: float) -> None:
-    """Asked by hand first: the client leaves a socket open, and a warning, when nobody is there or nobody speaks."""
+    """Checks first by a plain request that an engine answers.
+
+    Without an answer, the SDK's client leaves a socket open, and a warning.
+    """
     if not host.startswith("unix://"):
         return
     with socket.socket(socket.AF_UNIX) as asking:
@@ -272,7 +279,9 @@ def _answers(host: str, timeout: float) -> None:
 
 
 def _told(settings: dict[str, Any], timeout: int) -> dict[str, Any]:
-    """What it says of its version. A client that asks by itself leaves its socket open on failure."""
+    """Returns what the engine says of its version. A client that detects the version leaves its socket open on
+    failure.
+    """
     asking = _Client(version=_OLDEST, timeout=timeout, **settings)
     try:
         told: dict[str, Any] = asking.version(api_version=False)

@@ -1,4 +1,4 @@
-"""What an engine itself must have, whatever it is asked: seen where a container is opened, and said in plans before."""
+"""Engine requirements: what an engine itself must have, checked when a container opens and reported in plans."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -17,10 +17,12 @@ def refuse(engine: Engine, asked: ContainerSpec) -> None:
 
 
 class PlannedRequirements:
-    """Of the engines that containers are spread over; one that did not answer may have it when it does."""
+    """Requirements of the engines that containers are spread over. An engine that did not answer may still meet
+    them.
+    """
 
     def __init__(self, hosts: Sequence[str], userns: Mapping[str, bool]) -> None:
-        """`userns`: of those that answered."""
+        """`userns`: whether each engine that answered has a user namespace."""
         self._without = all(userns.get(host) is False for host in hosts)
 
     def why_not(self, asked: ContainerSpec) -> str:

@@ -19,11 +19,11 @@ _LONGEST: Final = 30.0  # for one of them
 
 
 class ContainerEnvironment(AgentEnvironment):
-    """Programs of this machine are found where they were brought to.
+    """Environment in a container. Maps programs of this machine to their places inside.
 
-    `neighbour`: the address of another container of ours in its network, "" where there is none. A control has found
-    it once. When it is gone, a sandbox that keeps its name from a command and one that does not look alike; so it is
-    looked up again, without a sandbox, whenever a call has ended.
+    `neighbour`: the address of our other container in its network, "" without one. A control has found the neighbour
+    once. After it is gone, a sandbox that hides its name from a command looks like one that does not. So it is looked
+    up again, without a sandbox, after each call.
     """
 
     turn_timeout = 0.0  # its /tmp is its own

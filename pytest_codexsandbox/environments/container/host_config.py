@@ -1,8 +1,8 @@
-"""What was asked for, in the words of Docker's API. Pure: nothing is started here.
+"""Host config: the requested settings as Docker's API expects them. Pure: nothing is started here.
 
-The low-level words are used where the high-level ones do not do the same on every engine: a seccomp profile is the
-JSON text itself, and unmasked system paths are two empty lists. That the words of a profile are names and nothing else
-is checked where it is made (model/container.py).
+Low-level settings are used if the high-level ones differ between engines. A seccomp profile is the JSON text itself,
+and unmasked system paths are two empty lists. model/container.py checks that the settings of a profile are names and
+nothing else.
 """
 
 import re
@@ -49,7 +49,7 @@ def host_config(spec: ContainerSpec, mounts: list[dict[str, Any]], *, network: s
 
 
 def _check(mounts: list[dict[str, Any]], network: str) -> None:
-    """Whoever calls: nothing but our own folders and volumes, to be read, and no network but none or one of ours."""
+    """Refuses every mount but our own read-only folders and volumes, and every network but "none" or ours."""
     for mount in mounts:
         kind, source, target = mount["Type"], str(mount.get("Source", "")), str(mount["Target"])
         ours = _VOLUME.fullmatch(source) if kind == "volume" else kind == "bind" and _is_folder_of_ours(source)

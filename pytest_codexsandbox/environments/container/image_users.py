@@ -1,4 +1,6 @@
-"""Whether an image's password file knows who is to run Codex: made so where it is not, once, as an image of its own."""
+"""Image users: gives an image's password file the user of a cell, or removes it, in a derived image that is made
+once.
+"""
 
 import hashlib
 import io
@@ -21,7 +23,7 @@ Files = dict[str, bytes]
 
 
 def image_for(engine: Engine, image: str, user: UserSpec, cache: Path) -> str:
-    """The image, or one made of it that differs in two files."""
+    """Returns the image, or an image derived from it that differs in two files."""
     told = f"{_SHAPE} {image} {user.uid}:{user.gid} {user.passwd}"
     tag = hashlib.sha256(told.encode()).hexdigest()[:24]
     as_it_is = cache / "users" / tag  # images are named by what is in them: what was seen once stays so
@@ -41,7 +43,7 @@ def _made(engine: Engine, image: str, user: UserSpec, as_it_is: Path) -> str:
 
 
 def changes(files: Files, user: UserSpec) -> Files:
-    """What has to be written so that the uid has a name, or has none. Pure."""
+    """Returns the files to write so that the uid has a name, or has none. Pure."""
     passwd = files[_USERS].decode("utf-8", "surrogateescape").splitlines()
     group = files[_GROUPS].decode("utf-8", "surrogateescape").splitlines()
     known = any(_id(line) == str(user.uid) for line in passwd)

@@ -1,7 +1,7 @@
-"""Images: had already, pulled, or bootstrapped from the distribution's archive; then one second stage for all.
+"""Images: cached, pulled, or bootstrapped from the distribution's archive; then one second stage for all.
 
-What was made is pinned in a lock file by its digest, so that every run measures in the same image until somebody asks
-for a newer one. Many workers may want one image at once: one makes it, the others wait and say so.
+A lock file pins each new image by its digest. So every run measures in the same image until a user asks for a newer
+one. Many workers may want one image at once: one makes it, the others wait and say so.
 """
 
 import time
@@ -75,14 +75,14 @@ class Images:
                 raise
 
     def cached(self, want: ImageRequest) -> str:
-        """Its id where it stands ready; "" where it does not. Costs one question."""
+        """Returns the id of an image that is ready; "" if none is. Costs one query."""
         image = self._locked(want)
         if not image and (image := self._named(want)):
             self._keep(want, image, base="", seconds=0.0)
         return image
 
     def seen(self, want: ImageRequest) -> str:
-        """The same for whoever only looks: nothing is written."""
+        """Returns the same as `cached`, but writes nothing to the lock file."""
         return self._locked(want) or self._named(want)
 
     def _locked(self, want: ImageRequest) -> str:
@@ -104,7 +104,7 @@ class Images:
         return (found.get("Config") or {}).get("Labels") or {}
 
     def stands(self, want: ImageRequest) -> Standing:
-        """How much of it is on the engine; nothing is made, and nobody else is asked."""
+        """Returns how much of an image the engine has. Makes nothing, and queries nothing but the engine."""
         image = want.image
         if image.reference:
             return "ready" if self._engine.image_id(image.reference) else ""
@@ -119,13 +119,13 @@ class Images:
             return int(self._engine.api.inspect_image(image).get("Size", 0))
 
     def arch(self) -> str:
-        """The engine's, as the kernel calls it."""
+        """Returns the engine's architecture, as the kernel calls it."""
         arch = str(self._engine.about().get("Architecture", ""))
         return {"amd64": "x86_64", "arm64": "aarch64"}.get(arch, arch)
 
     # ---- inside
     def _users_own(self, image: ImageSpec) -> str:
-        """A name may be given to another image at any time: under one name one image is measured."""
+        """Returns the id of a user's own image. Fails if its name changed to another image during the run."""
         found = self._had_or_pulled(image)
         first = _first.setdefault((self._engine.host, image.reference), found)
         if found != first:
@@ -162,7 +162,9 @@ class Images:
         return image
 
     def _remember(self, image: ImageSpec, base_digest: str, problem: Unavailable) -> None:
-        """For whoever waits, and for plans; not when somebody asked for less than what there is."""
+        """Records a failure for waiting processes and for plans, unless the user allowed only some of the image's
+        providers.
+        """
         could = {name for name, word in zip(PROVIDERS, (image.pull, image.suite), strict=True) if word}
         if could <= set(self._providers):
             one = Failure(
@@ -213,7 +215,9 @@ class Images:
         return base
 
     def _provided(self, want: ImageRequest, locked: tuple[Base, ...]) -> tuple[str, str, str]:
-        """Who gave it, its pin, and our tag for it. What another engine has is had by its pin."""
+        """Returns the provider of a base, its pin, and our tag. An image that another engine has is pulled by its
+        pin.
+        """
         image, reasons = want.image, []
         pinned = "" if self._update else next((one.pin for one in locked if one.provider == "pulled"), "")
         bootstrapped = not self._update and not pinned and bootstrap.archive(image, self._cache) is not None

@@ -1,4 +1,4 @@
-"""Whose a container, a volume or a network is: said on the thing itself, so that any later run can tell."""
+"""Labels: record the owner on a container, a volume or a network itself, so that any later run can read it."""
 
 from typing import Any, Final
 
@@ -14,18 +14,20 @@ MADE_OF: Final = f"{PREFIX}image"  # a digest of what an image was made of
 
 
 def labels(kind: str, word: str) -> dict[str, str]:
-    """Of what lives no longer than the run that makes it."""
+    """Returns the labels of things that live no longer than the run that makes them."""
     return {KIND: kind, WORD: word, OWNER: msgspec.json.encode(Owner.me(word)).decode()}
 
 
 def kept(kind: str) -> dict[str, str]:
-    """Of what later runs use too: volumes and images, named by what is in them."""
+    """Returns the labels of things that later runs use too: volumes and images, named by their content."""
     return {KIND: kind}
 
 
 def derived() -> list[str]:
-    """The changes by which an image that is made of another, by way of a container, is told from both: it would carry
-    the labels of the one and of the other."""
+    """Returns the changes that set the labels of an image that is made from another image by way of a container.
+
+    Without them it would carry the labels of both.
+    """
     said = {KIND: "image", WORD: "", OWNER: "", MADE_OF: ""}
     return [f'LABEL {name}="{value}"' for name, value in said.items()]
 

@@ -26,7 +26,7 @@ _COMPLETE: Final = ".codexsandbox-complete"
 
 
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder of this machine that is seen at `inside`."""
+    """A folder of this machine that appears at `inside`."""
 
     folder: str
     inside: str
@@ -39,7 +39,7 @@ Sample = tuple[int, int, int]
 
 
 def of_subject(binary: str, digest: str, cache: Path) -> tuple[Mount, str]:
-    """The folder that a Codex needs with its neighbours, and where its program is found inside."""
+    """Returns the mount for a Codex and its neighbours, and the program's path inside."""
     folder, program = codex_files.place_of(binary, digest, cache)
     whole = codex_files.contents(binary, digest)
     inside = f"{SUBJECTS}/{whole[:16]}"
@@ -47,9 +47,11 @@ def of_subject(binary: str, digest: str, cache: Path) -> tuple[Mount, str]:
 
 
 class VisibilityCache:
-    """What was proved of engines by this process, and need not be proved for each environment: of which folders they
-    read the very files, as long as those are the same, and which volumes are filled, as long as those are there. An
-    engine that has been gone proves all of it again."""
+    """Facts that this process has proved about engines, so that each environment need not prove them again.
+
+    Holds the folders whose very files an engine reads, as long as the files are the same, and the filled volumes, as
+    long as they exist. After an engine was gone, everything is proved again.
+    """
 
     def __init__(self) -> None:
         self._near: dict[str, dict[Mount, tuple[Sample, bool]]] = {}
@@ -60,7 +62,7 @@ class VisibilityCache:
         self._filled = {key: made for key, made in self._filled.items() if key[0] != host}
 
     def near(self, host: str, supply: Mount) -> bool | None:
-        """None: nothing is known, or it is not the same folder any more."""
+        """Returns whether the engine sees this folder; None if that is unknown or the folder has changed."""
         sample, near = self._near.get(host, {}).get(supply, (None, False))
         return near if sample is not None and sample == _sample(supply) else None
 
@@ -68,7 +70,9 @@ class VisibilityCache:
         self._near.setdefault(host, {})[supply] = (_sample(supply), near)
 
     def filled(self, host: str, volume: str, made: str) -> bool:
-        """`made`: when, as the engine says; of one that was removed and made anew that is another moment."""
+        """Checks whether the volume is filled. `made`: its creation time by the engine, which differs for a new
+        volume.
+        """
         return bool(made) and self._filled.get((host, volume)) == made
 
     def keep_filled(self, host: str, volume: str, made: str) -> None:
@@ -92,7 +96,7 @@ class MountPlanner:
         return [_bind(supply) if told[supply] else self._sent(supply, image) for supply in supplies]
 
     def near(self, image: str) -> bool:
-        """Whether the engine sees our cache."""
+        """Checks whether the engine sees our cache."""
         with self._word() as (word, mount):
             return self._seen([], image, mount, word) is not None
 

@@ -28,14 +28,14 @@ _WAIT: Final = (portable_python.PYTHON, "-I", "-S", "-c", "import sys; sys.stdin
 
 
 class Network(msgspec.Struct, frozen=True, kw_only=True):
-    """What a container is connected to."""
+    """The network that a container is connected to."""
 
     mode: str = "none"
     neighbour: str = ""  # its address
 
     @property
     def words(self) -> Mapping[str, Any]:
-        """For the creation of a container."""
+        """Returns the arguments for the creation of a container."""
         return {"NetworkingConfig": {"EndpointsConfig": {self.mode: {}}}} if self.neighbour else {}
 
     @property
@@ -48,7 +48,9 @@ NONE: Final = Network()
 
 @contextmanager
 def own(engine: Engine, word: str, image: str, mounts: Sequence[Mapping[str, Any]]) -> Iterator[Network]:
-    """`mounts`: at least the agent's Python, which is all that runs in the neighbour."""
+    """Creates a network with a neighbour. `mounts`: at least the agent's Python, which is all that runs in the
+    neighbour.
+    """
     with ExitStack() as stack:
         name = f"codexsandbox-{word}"
         stack.enter_context(_watched(engine, name))

@@ -1,4 +1,6 @@
-"""What a plan's containers are made of, and what of it has to be made first. Nobody is asked here."""
+"""Plan artifacts: the images and bubblewraps of a plan's containers, and which must be made first. Queries no
+engine.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +21,7 @@ _PACKAGES: Final = 10
 
 
 def stock(specs: Iterable[EnvironmentSpec], cache: Path, told: Iterable[PlanQuery] = ()) -> tuple[ArtifactStatus, ...]:
-    """`told`: by engines; where none answered, the lock file is believed."""
+    """Returns the artifacts of a plan. `told`: the engines' answers; without any, the lock file decides."""
     asked = [spec.container for spec in specs if spec.container is not None]
     images = dict.fromkeys(image_request.wanted(one) for one in asked if not one.image.reference)
     bwraps = {one.bwrap.name: one.bwrap for one in asked if one.bwrap.ours}

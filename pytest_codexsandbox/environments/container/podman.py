@@ -1,8 +1,8 @@
-"""What Podman is asked in other words than Docker, so that the same container comes of it, and what it cannot give.
+"""Podman: settings that Podman needs in another form than Docker for the same container, and those it cannot provide.
 
-It speaks Docker's API, and takes some words for others: a filter is the name of a file to it, not the text; hidden
-paths are shown by an option, not by empty lists; and a capability that is added for an ordinary user is in force at
-once. What it makes of these words is read back from inside as with any engine.
+Podman speaks Docker's API, and reads some settings differently. A filter is the name of a file, not the text. An option
+unmasks paths, not empty lists. A capability added for an ordinary user is effective at once. The results are verified
+from inside, as with any engine.
 """
 
 import hashlib

@@ -71,7 +71,7 @@ def portable(cache: Path) -> Path:
 
 
 def _forget(newest: Path) -> None:
-    """Those of other interpreters and older versions, once nobody can still have a container that reads them."""
+    """Removes copies of other interpreters and older versions that no container can read any more."""
     for other in newest.parent.glob("*/complete"):
         if other.parent != newest and time.time() - other.stat().st_mtime > _UNUSED:
             shutil.rmtree(other.parent, ignore_errors=True)

@@ -99,7 +99,7 @@ def _fault(host: str, said: IO[bytes]) -> HarnessError:
 
 
 def _ready(stdout: IO[bytes], limit: float) -> bool:
-    """What a login says beside is read over."""
+    """Waits for the ready line, and skips other output of a login."""
     heard = b""
     while _READY not in heard.split():
         rest = limit - time.monotonic()
@@ -129,7 +129,9 @@ def _place() -> Path:
 
 
 def _forget(folder: Path) -> None:
-    """Sockets of those who were killed: nobody listens there. A new one is let alone, somebody may be about to."""
+    """Removes sockets of killed processes, on which no process listens. Spares new ones: a process may be about to
+    listen.
+    """
     for left in folder.iterdir():
         with suppress(OSError):
             if time.time() - left.stat().st_mtime < _NEW:

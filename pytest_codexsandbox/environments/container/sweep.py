@@ -1,4 +1,4 @@
-"""What killed runs left in an engine, found by the labels on it; removed when its owner is surely dead."""
+"""Sweep: finds leftovers of killed runs in an engine by their labels, and removes them if the owner is surely dead."""
 
 import time
 from collections.abc import Iterator, Sequence

@@ -1,1 +1,3 @@
-"""How an image comes to be: a base pulled or bootstrapped, one second stage for all, a lock file that pins both."""
+"""Provision: makes images: a base that is pulled or bootstrapped, one second stage for all, a lock file that pins
+both.
+"""

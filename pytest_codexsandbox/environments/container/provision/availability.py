@@ -24,7 +24,7 @@ _A_YES: Final = 600.0  # and what nobody said
 
 
 class EngineAnswers(msgspec.Struct, frozen=True, kw_only=True):
-    """By engines that were asked. `engines`: those that would make images; () where none answered."""
+    """Answers of the engines that were queried. `engines`: those that would make images; () if none answered."""
 
     engines: tuple[str, ...] = ()
     standing: dict[str, str] = {}  # by Wanted.what: `ready`, `begun` (its base is there), or nothing
@@ -32,7 +32,7 @@ class EngineAnswers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageAvailability:
-    """As things stand at its making. `seen`: None where no engine was asked."""
+    """Availability of images at the time of its creation. `seen`: None if no engine was queried."""
 
     def __init__(self, cache: Path, *, now: float = 0.0, seen: EngineAnswers | None = None) -> None:
         self._cache, self._now, self._seen = cache, now or time.time(), seen or EngineAnswers()
@@ -42,7 +42,7 @@ class ImageAvailability:
         self._told: dict[ImageRequest, str] = {}
 
     def why_not(self, want: ImageRequest) -> str:
-        """ "" where it is there, or may be had when it is tried."""
+        """Returns why the image is unavailable; "" if it is present or can be tried."""
         if want not in self._told:
             self._told[want] = self._why_not(want)
         return self._told[want]
@@ -51,12 +51,12 @@ class ImageAvailability:
         return self._answers.get(question.key)
 
     def learn(self, answers: Mapping[str, SourceAnswer]) -> None:
-        """What was said since."""
+        """Adds answers that arrived later."""
         self._answers.update(answers)
         self._told.clear()
 
     def questions(self, want: ImageRequest) -> Iterator[Question]:
-        """Whose answers decide whether it can be had: none where that is known already."""
+        """Yields the questions whose answers decide whether the image is available; none if that is known already."""
         if self._known(want) is None:
             image = want.image
             if image.pull:
@@ -65,11 +65,11 @@ class ImageAvailability:
                 yield asked
 
     def is_settled(self, want: ImageRequest) -> bool:
-        """Whoever answers, and however: it is there, or it is known why it is not."""
+        """Checks whether availability is known without asking a registry or an archive."""
         return self._known(want) is not None
 
     def words(self, question: Question) -> str:
-        """Why not, of what hangs on one question."""
+        """Returns why a question's answer was no; "" if it was yes or is missing."""
         answer = self._answers.get(question.key)
         return self._words(answer) if answer and not answer.ok else ""
 
@@ -97,7 +97,7 @@ class ImageAvailability:
         return "; ".join(filter(None, told)) + (_again(image, "NAME") if pulled or refused else "")
 
     def _known(self, want: ImageRequest) -> str | None:
-        """Without asking anybody; None where it hangs on somebody's answer."""
+        """Returns why the image is unavailable, or "", as far as is known without asking; None if answers decide it."""
         image = want.image
         if not image.reference:
             if want.bubblewrap and not image.bubblewrap:
@@ -125,7 +125,7 @@ class ImageAvailability:
         return bootstrap.lacking(image, self._cache, arch=self._seen.arch)
 
     def _not_pulled(self, image: ImageSpec) -> str:
-        """ "" unless every engine that would pull it was told that it cannot."""
+        """Returns why no engine can pull the image; "" unless the answer to every engine was no."""
         found = [self._no(image, engine) for engine in self._engines]
         return self._words(found[0]) if found and found[0] and all(found) else ""
 
@@ -137,7 +137,7 @@ class ImageAvailability:
         return f"{no.short} when asked {self.ago(no.when)}"
 
     def _is_believed(self, failed: Failure, image: ImageSpec) -> bool:
-        """Where nobody can be told how to try it again, a run does so soon."""
+        """Checks whether a failure is recent enough. If a user has no command to try again, it expires sooner."""
         return 0 <= self._now - failed.when < (BELIEVED if _again(image, "") else _A_YES)
 
     def _is_fresh(self, one: SourceAnswer) -> bool:
@@ -145,7 +145,9 @@ class ImageAvailability:
 
 
 def _again(image: ImageSpec, name: str) -> str:
-    """What a person can do to try it: our command knows the distributions that are shipped."""
+    """Returns the command that tries again; "" if there is none. Our own command knows only the shipped
+    distributions.
+    """
     if image.reference or not (data_folder("matrix") / "distros" / f"{image.name}.toml").is_file():
         return f" (docker pull {image.pull})" if image.pull else ""
     return f" (try again: codexsandbox images build {name})"

@@ -1,6 +1,6 @@
-"""Asked before a plan says what can be had: what engines have, and whether registries and archives answer.
+"""Availability queries: asks engines, registries and archives before a plan says what is available.
 
-All at once and in few seconds, whoever hangs; what was said is kept, so that the next plan need not ask.
+All are asked at once and within seconds, even if one hangs. The answers are kept, so that the next plan need not ask.
 """
 
 import time
@@ -178,7 +178,7 @@ def _said(question: Question, heard: Heard | Exception | None, limit: float) -> 
 
 
 def _answers(heard: Mapping[str, Heard], asked: Iterable[Question]) -> dict[str, SourceAnswer]:
-    """As they are kept. A registry that has not the one image answers all the same."""
+    """Returns the answers in the form of the lock file. A registry that lacks only this image counts as answering."""
     found: dict[str, SourceAnswer] = {}
     for one in asked:
         said = heard[one.key]

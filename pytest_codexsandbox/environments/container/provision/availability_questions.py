@@ -1,4 +1,4 @@
-"""What is asked of whom before a plan says what can be had. Pure, but for looking where this machine's tools would."""
+"""Availability questions: what a plan asks registries and archives. Pure, but reads where this machine's tools look."""
 
 import hashlib
 import urllib.request
@@ -17,7 +17,7 @@ _SILENT_ARCHIVE: Final = "its archive did not answer in time"
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """`key`: whose answer it is, by which it is remembered."""
+    """One question to a registry or an archive. `key`: identifies the answer, by which it is kept."""
 
     key: str
     kind: Kind
@@ -40,8 +40,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_registry(image: ImageSpec, engine: str) -> Question:
-    """One for all that we take from a registry, by the first image of it; a user's own is asked for by its own name:
-    nobody may have it."""
+    """Returns one question for all images from a registry, by the first of them.
+
+    A user's own image is asked for by its own name, because the registry may not have it.
+    """
     host, of_image = registry_ping.host_of(image.pull), image_key(image, engine)
     if image.reference:
         return Question(
@@ -71,7 +73,7 @@ def image_key(image: ImageSpec, engine: str) -> str:
 
 
 def of_archive(image: ImageSpec) -> Question | None:
-    """None where nobody here knows its address."""
+    """Returns the question to the distribution's archive; None if its address is unknown here."""
     addresses = registry_ping.archives(image)
     if not addresses:
         return None

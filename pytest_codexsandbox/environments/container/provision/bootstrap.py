@@ -48,7 +48,7 @@ Run = Callable[[Command], CommandResult]
 
 
 def lacking(image: ImageSpec, cache: Path, *, arch: str = "") -> Lack | None:
-    """What keeps it from being bootstrapped, as far as that is seen without trying. `arch`: of the engine."""
+    """Returns why the image cannot be bootstrapped, as far as is known without a try. `arch`: of the engine."""
     if not image.suite:
         return Lack(why="its archive cannot be bootstrapped from")
     if arch and arch != platform.machine():
@@ -61,7 +61,7 @@ def lacking(image: ImageSpec, cache: Path, *, arch: str = "") -> Lack | None:
 
 
 def archive(image: ImageSpec, cache: Path) -> tuple[Path, str] | None:
-    """What was bootstrapped before, with its digest."""
+    """Returns the archive that was bootstrapped before, with its digest; None without one."""
     path = _place(image, cache)
     try:
         told = json.loads(path.with_suffix(".json").read_bytes())
@@ -73,7 +73,7 @@ def archive(image: ImageSpec, cache: Path) -> tuple[Path, str] | None:
 def have(
     image: ImageSpec, cache: Path, *, run: Run = process.run, arch: str = "", again: bool = False
 ) -> tuple[Path, str]:
-    """The archive and its digest, made where it is not there yet. Whoever calls holds the lock of this base."""
+    """Returns the archive and its digest, bootstrapped unless it is cached. The caller holds the lock of this base."""
     if lack := lacking(image, cache, arch=arch):
         raise Unavailable(f"{image.name} cannot be bootstrapped", why=lack.why, next_step=lack.remedy)
     kept = None if again else archive(image, cache)
@@ -111,7 +111,7 @@ def command(image: ImageSpec, target: Path, *, key: Path | None, tmp: Path) -> C
 
 
 def _keyring_package(image: ImageSpec, to: Path, staging: Path, run: Run) -> None:
-    """Unpacked, and nothing of it run: nobody has vouched for it yet."""
+    """Unpacks the keyring package and runs nothing of it, because it is not verified yet."""
     words = ["--variant=extract", f"--include={image_request.word(image.keyring_package)}", "--format=tar"]
     words += ['--aptopt=Acquire::AllowInsecureRepositories "true"', '--aptopt=APT::Get::AllowUnauthenticated "true"']
     _make(_tool(words, image, to, staging), image, run, staging)
@@ -130,7 +130,10 @@ def _tool(words: list[str], image: ImageSpec, target: Path, tmp: Path) -> Comman
 
 
 def _leash() -> tuple[str, ...]:
-    """It is told to end when we die or lose patience, and cleans up; what it mounts is seen by nobody else."""
+    """Returns words before a command that end it when this process dies or at the time limit, so that it cleans up.
+
+    They also hide its mounts from other processes.
+    """
     words: tuple[str, ...] = ()
     if shutil.which("setpriv"):
         words += ("setpriv", "--pdeathsig", "TERM")
@@ -152,7 +155,7 @@ def _make(made: Command, image: ImageSpec, run: Run, staging: Path) -> None:
 
 
 def mirror(image: ImageSpec) -> str:
-    """Of the data file, or of a user whose network has its own: CODEXSANDBOX_MIRROR_DEBIAN, …_UBUNTU."""
+    """Returns the mirror of the data file, or a user's own: CODEXSANDBOX_MIRROR_DEBIAN, …_UBUNTU."""
     variable = f"CODEXSANDBOX_MIRROR_{image.name.partition('-')[0].upper()}"
     return image_request.mirror(os.environ.get(variable, "") or image.mirror, where=variable)
 

@@ -1,4 +1,4 @@
-"""What goes wrong while an image is made, in words: what happened, why in the tool's own words, and what to do."""
+"""Build errors: describes what fails while an image is made: what happened, the tool's own message, and what to do."""
 
 import re
 from pathlib import Path
@@ -72,7 +72,7 @@ def of_bootstrap(image: ImageSpec, done: CommandResult, staging: Path, *, limit:
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a registry gives nothing. `whole`: to nobody here, whatever is asked of it."""
+    """A registry's refusal. `whole`: it refuses every request from here, not only this image."""
 
     cause: str
     next_step: str
@@ -80,7 +80,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def refusal(said: str) -> Refusal | None:
-    """None: nobody knows these words."""
+    """Returns the refusal that these words mean; None if they are unknown."""
     for form, cause, next_step, whole in (
         (_NO_ROOM, "the engine's disk is full", "docker system df; codexsandbox images prune --all", True),
         (_LIMITED, "the registry accepts no more pulls without a login for now", "docker login, or try later", True),
@@ -125,7 +125,7 @@ def of_build(what: str, said: str, failed: str) -> CodexSandboxError:
 
 
 def short(problem: Unavailable) -> str:
-    """The cause alone: what a tool said, with addresses and lookups, is for whoever tries."""
+    """Returns the cause alone, for plans, without the tool's message, its addresses and lookups."""
     return problem.why.partition(": ")[0] or problem.what
 
 

@@ -1,4 +1,4 @@
-"""Where images are kept: a fault of that folder is told once, whoever meets it."""
+"""Cache errors: reports an unusable folder of images in the same words everywhere."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from pytest_codexsandbox.errors import Unavailable, os_errors_as
 
 @contextmanager
 def keeping(folder: Path) -> Iterator[None]:
-    """The folder is there; what keeps the block from using it is Unavailable."""
+    """Creates the folder, and raises Unavailable if the block cannot use it."""
     next_step = "set CODEXSANDBOX_CACHE to a folder that you can write"
     with os_errors_as(Unavailable, "images cannot be kept here", where=folder, next_step=next_step):
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What of ours an engine holds, by our labels and names; and its removal. What a user made or pulled is let alone."""
+"""Image inventory: lists and removes our images in an engine, found by labels and names. Spares a user's own images."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -19,7 +19,9 @@ _BASE: Final = f"{image_request.REPOSITORY}/base-"
 
 
 class InventoryImage(msgspec.Struct, frozen=True, kw_only=True):
-    """`name`: of the distribution. What is derived from an image of ours has its name and its digest too."""
+    """One of our images in an engine. `name`: of the distribution. A derived image has the name and digest of its
+    origin.
+    """
 
     id: str
     tag: str

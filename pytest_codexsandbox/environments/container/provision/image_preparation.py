@@ -14,7 +14,7 @@ from pytest_codexsandbox.system.progress import Progress, progress_on
 
 
 def prepare(specs: Iterable[ContainerSpec], cache: Path, stream: TextIO) -> None:
-    """What cannot be had is told by the environments that lack it, as is an engine that does not answer."""
+    """Makes missing images before the run. Hides errors, because the environments that lack an image report them."""
     wants = tuple(dict.fromkeys(map(wanted, specs)))
     try:
         with Engine() as engine:

@@ -1,6 +1,7 @@
-"""Which image a container needs, and what it is made of. Pure: nothing is asked and nothing is started here.
+"""Image request: which image a container needs, and its ingredients. Pure: nothing is queried and nothing is started
+here.
 
-Words from data files reach a shell only as arguments, and only if they look like what they are to be.
+Words from data files reach a shell only as arguments, and only if they look as expected.
 """
 
 import hashlib
@@ -51,12 +52,12 @@ def wanted(spec: ContainerSpec) -> ImageRequest:
 
 
 def digest(want: ImageRequest) -> str:
-    """Of all that it is made of: another word in a recipe is another image."""
+    """Returns a digest of all ingredients: a changed word in a recipe means another image."""
     return _hash([base_digest(want.image), dockerfile(want, "base")])
 
 
 def base_digest(image: ImageSpec) -> str:
-    """Of what the base is made of, whoever provides it. A word that is not said changes nothing."""
+    """Returns a digest of the base's ingredients, for any provider. An empty field does not change it."""
     told = {key: getattr(image, key) for key in _OF_BASE if getattr(image, key)}
     return _hash(["1", told])
 
@@ -82,7 +83,7 @@ def dockerfile(want: ImageRequest, base: str) -> str:
 
 
 def _run(shell: tuple[str, ...], script: str, *words: str) -> str:
-    """As a list: nothing in it is read by another shell or taken for an instruction."""
+    """Returns a RUN instruction as a list, so that no other shell reads it and no word becomes an instruction."""
     return "RUN " + json.dumps([*shell, "-ec", script, "sh", *words])
 
 
@@ -151,7 +152,7 @@ def only(image: ImageSpec) -> str:
 
 
 def word(name: str) -> str:
-    """As part of a path or an argument."""
+    """Returns a checked name of a package or file, safe as part of a path or an argument."""
     return _checked(_PACKAGE, "package or file", name)
 
 

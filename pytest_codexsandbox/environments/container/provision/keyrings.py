@@ -1,7 +1,7 @@
-"""The key by which a distribution's archive is trusted: this machine's own, or one that is known by its fingerprint.
+"""Keyrings: the key that a distribution's archive is trusted by: this machine's own, or one known by its fingerprint.
 
-Debian trusts Debian and Ubuntu trusts Ubuntu; for the other one a package is needed. Where it is not installed, the
-archive's own copy is taken, of which nothing is believed but keys whose fingerprints stand in the data file.
+Debian trusts Debian and Ubuntu trusts Ubuntu; for the other one a package is needed. If it is not installed, the
+archive's own copy is used. Only keys whose fingerprints are in the data file are trusted from that copy.
 """
 
 import os
@@ -22,7 +22,7 @@ FOLDER: Final = Path("/usr/share/keyrings")
 
 
 class Lack(msgspec.Struct, frozen=True, kw_only=True):
-    """Why something cannot be had here, and what would help."""
+    """A missing requirement: the reason, and what would help."""
 
     why: str
     remedy: str = ""
@@ -41,7 +41,7 @@ def found(image: ImageSpec, cache: Path) -> Path | None:
 
 
 def lacking(image: ImageSpec, cache: Path) -> Lack | None:
-    """Without trying: None where it is there, or may be had."""
+    """Returns why the key is unavailable, without a try; None if it is present or can be tried."""
     if not image.keyring or found(image, cache):
         return None
     if image.signed_by and shutil.which("gpg"):
@@ -52,8 +52,11 @@ def lacking(image: ImageSpec, cache: Path) -> Lack | None:
 def have(
     image: ImageSpec, cache: Path, *, fetch: Fetch, run: Run, within: Path | None = None, home: Path | None = None
 ) -> Path | None:
-    """None: the tool finds it by itself. `within`: where to work, on the cache's disk. `home`: an empty folder for gpg,
-    with a short path, since the name of a socket has at most 107 bytes."""
+    """Returns the keyring; None if the tool finds it by itself.
+
+    `within`: where to work, on the cache's disk. `home`: an empty folder for gpg, with a short path, since the name of
+    a socket has at most 107 bytes.
+    """
     if not image.keyring:
         return None
     there = found(image, cache)
@@ -65,7 +68,10 @@ def have(
 def _of_the_archive(
     image: ImageSpec, cache: Path, fetch: Fetch, run: Run, within: Path | None, home: Path | None
 ) -> Path:
-    """Work in a folder of this very call: images that are built at once want the same key, in threads and processes."""
+    """Extracts the keyring from the archive's own package.
+
+    Works in a folder of this very call: images that are built at once want the same key, in threads and processes.
+    """
     target = _own(image, cache)
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     place = within or target.parent
@@ -103,7 +109,7 @@ def _unpack(image: ImageSpec, work: Path) -> None:
 
 
 def _run(run: Run, home: Path, *words: str, image: ImageSpec) -> None:
-    """Nobody's own keys are read or written: its home is a folder of ours."""
+    """Runs gpg with a home of its own, so that it reads and writes no keys of the user."""
     argv = ("gpg", "--homedir", str(home), "--batch", "--quiet", "--no-autostart", *words)
     done = run(Command(argv=argv, cwd="/", env={"PATH": os.environ.get("PATH", os.defpath)}, timeout=60))
     if done.ended != "exit" or done.exit:

@@ -1,7 +1,7 @@
-"""images.lock.json: which image stands for which wish, by the digest of what it holds.
+"""Lock file: images.lock.json records which image fulfils which request, by the digest of its content.
 
-An image's id is the digest of its content, so an entry is good on every engine that has the id, and on no other. What
-an engine lost is made again from the same base where that can be had.
+An image's id is the digest of its content, so an entry is good on every engine that has the id, and on no other. An
+image that an engine lost is made again from the same base, if that is available.
 """
 
 import os
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True):
-    """What a provider gave."""
+    """A base image from a provider."""
 
     name: str
     provider: str  # `pulled`, `bootstrapped`, `there`
@@ -33,7 +33,7 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """An image of ours."""
+    """An image that was made here."""
 
     name: str
     variant: str
@@ -46,7 +46,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why it could not be had when it was last tried."""
+    """The last failed try to make an image."""
 
     name: str
     what: str
@@ -58,7 +58,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a registry or an archive said when a plan asked whether it is there."""
+    """Answer of a registry or an archive to a plan's question whether it is available."""
 
     ok: bool
     when: float
@@ -82,7 +82,9 @@ class LockFile:
         self.path = cache / NAME
 
     def read(self) -> Locked:
-        """What another version wrote, or a disk broke, pins nothing: images are looked for by their names then."""
+        """Returns the content. A file of another version, or a damaged one, pins nothing; images are then found by
+        name.
+        """
         try:
             found = msgspec.json.decode(self.path.read_bytes(), type=Locked)
         except (OSError, msgspec.MsgspecError):
@@ -90,7 +92,7 @@ class LockFile:
         return found if found.version == 1 else Locked()
 
     def change(self, change: Callable[[Locked], Locked]) -> None:
-        """One process at a time; whoever reads sees the old file or the new one."""
+        """Changes the file under a lock, and replaces it in one step: a reader sees the old file or the new one."""
         next_step = "set CODEXSANDBOX_CACHE to a folder that you can write"
         with (
             os_errors_as(

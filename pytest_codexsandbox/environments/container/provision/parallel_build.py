@@ -17,7 +17,9 @@ Make = Callable[[ImageRequest], str]
 def make_all(
     wants: Iterable[ImageRequest], make: Callable[[], Make], *, jobs: int = 0
 ) -> dict[ImageRequest, str | CodexSandboxError]:
-    """For each the id, or why not. `make` gives each thread its own way to an engine."""
+    """Makes images in parallel. Returns the id of each, or its error. `make` gives each thread its own client of an
+    engine.
+    """
     rows: dict[str, list[ImageRequest]] = {}
     for want in dict.fromkeys(wants):
         rows.setdefault(image_request.base_digest(want.image), []).append(want)

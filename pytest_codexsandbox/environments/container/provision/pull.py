@@ -18,7 +18,7 @@ LIMIT: Final = 1800.0
 
 
 def pull(engine: Engine, reference: str, *, what: str, watch: Progress) -> str:
-    """What it was, by the registry's digest: `name@sha256:…`."""
+    """Pulls an image and returns its pin, by the registry's digest: `name@sha256:…`."""
     asked = image_request.reference(reference, where=what)
     repository, tag = _parted(asked)
     layers: dict[str, tuple[int, int]] = {}
@@ -38,7 +38,7 @@ def pull(engine: Engine, reference: str, *, what: str, watch: Progress) -> str:
 
 
 def _events(engine: Engine, repository: str, tag: str) -> Iterator[dict[str, Any]]:
-    """As the client's own pull, which has no limit of time."""
+    """Yields the events of a pull, as the SDK's own pull does, which has no time limit."""
     api = engine.api
     login = docker.auth.get_config_header(api, docker.auth.resolve_repository_name(repository)[0])
     answer = api._post(
@@ -84,7 +84,9 @@ def patient(engine: Engine, seconds: int) -> Iterator[None]:
 
 
 def bounded(events: Any, doing: str, limit: float = LIMIT) -> Iterator[dict[str, Any]]:
-    """What comes within the limit; then an error that says so, and the engine is told by a closed connection."""
+    """Yields the events within the time limit, then raises HarnessError; closes the connection, which stops the
+    engine.
+    """
     begun = time.monotonic()
     try:
         for event in events:

@@ -1,4 +1,4 @@
-"""One short question: whether a registry, or a distribution's archive, answers at all. Nothing is downloaded."""
+"""Registry ping: asks whether a registry, or a distribution's archive, answers at all. Downloads nothing."""
 
 import math
 import platform
@@ -28,7 +28,7 @@ _NEVER_IN_SECURITY: Final = ("sid", "unstable")
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
-    """`alone`: a no that is about the image that was asked for, not about the registry."""
+    """An answer to a question. `alone`: a no about the requested image only, not about the registry."""
 
     answer: Yes
     short: str = ""  # the cause alone, for plans
@@ -42,13 +42,13 @@ YES: Final = Heard(answer="yes")
 
 # ---- registries
 def host_of(reference: str) -> str:
-    """The registry of a name, as engines read it: a first part that looks like a host is one."""
+    """Returns the registry of a name, as engines read it: a first part that looks like a host is one."""
     first, slash, _ = reference.partition("/")
     return first if slash and (first == "localhost" or set(".:") & set(first)) else _USUAL
 
 
 def registry(engine_host: str, reference: str, *, patience: float) -> Heard:
-    """The engine asks, as it would for a pull: it alone knows its proxy, its mirrors and its logins."""
+    """Asks through the engine, as a pull would: only the engine knows its proxy, its mirrors and its logins."""
     from pytest_codexsandbox.environments.container.engine import Engine  # its package may be missing
 
     name = image_request.reference(reference, where="a distribution")
@@ -79,7 +79,7 @@ def _refused(said: str) -> Heard:
 
 # ---- archives
 def archives(image: ImageSpec) -> tuple[str, ...]:
-    """The addresses that the bootstrap tool would ask, the suite's own first; () where nobody here knows."""
+    """Returns the addresses that the bootstrap tool would use, the suite's own first; () if unknown here."""
     suite, named = image_request.suite(image), bootstrap.mirror(image)
     if named:
         return (f"{named.rstrip('/')}/dists/{suite}/",)
@@ -91,8 +91,10 @@ def archives(image: ImageSpec) -> tuple[str, ...]:
 
 
 def archive(addresses: tuple[str, ...], *, suite: str, patience: float) -> Heard:
-    """The first has to have the suite; of the other ones it is enough that they answer: the tool knows best whether
-    they have something for it."""
+    """Checks that the first address has the suite, and that the others answer.
+
+    The tool itself knows best whether the others have anything for the suite.
+    """
     for place, address in enumerate(addresses):
         heard = _folder(address, suite, patience, needed=not place)
         if heard.answer != "yes":
@@ -125,7 +127,7 @@ def _folder(address: str, suite: str, patience: float, *, needed: bool) -> Heard
 
 # ---- sources
 def sources(addresses: tuple[str, ...], *, patience: float) -> Heard:
-    """Whether one of them has it."""
+    """Checks whether one of the addresses has the sources."""
     whys: list[str] = []
     for address in addresses:
         try:
@@ -142,7 +144,7 @@ def _vendor(image: ImageSpec) -> str:
 
 
 def _usual(vendor: str) -> dict[str, str]:
-    """What the tool's own text says it takes for Debian, Ubuntu and Ubuntu's ports."""
+    """Returns the default mirrors for Debian, Ubuntu and Ubuntu's ports, read from the tool's own text."""
     tool = shutil.which(bootstrap.TOOL)
     try:
         text = Path(tool).read_text(encoding="utf-8", errors="replace")[:_MOST] if tool else ""
