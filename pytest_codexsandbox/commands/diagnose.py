@@ -157,7 +157,7 @@ def _code(groups: Sequence[Group], *, sure: bool) -> int:
 
 
 def _ending(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[str]:
-    """What no check tells: a run that did not come to its end, or ended badly for another reason than its checks."""
+    """Yields why a run is incomplete or ended badly for another reason than its checks."""
     missing = incomplete(journal, states)
     if missing:
         yield missing
@@ -222,7 +222,7 @@ def _group_lines(diagnosis: Diagnosis, records: Sequence[Record]) -> Iterator[st
 
 
 def _evidence(journal: ReadJournal, record: Record, folder: Path) -> Iterator[str]:
-    """Where to look, and the line that shows it again (whole, so that it can be pasted)."""
+    """Yields the calls to look at, and the line that reproduces the result (whole, so that it can be pasted)."""
     controls = {call.observation.id for call in journal.calls if call.control}
     yield from _field("calls", ", ".join([call for call in record.calls if call not in controls][:SHOWN]))
     if record.repro:

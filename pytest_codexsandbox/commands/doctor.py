@@ -123,7 +123,7 @@ def in_environment(spec: SubjectSpec, environment: EnvironmentSpec) -> DoctorFin
 
 
 def of_codex(spec: SubjectSpec) -> Iterator[DoctorFinding]:
-    """Whether it is one, and whether its sandbox starts here under each policy."""
+    """Checks whether the binary is a Codex, and whether its sandbox starts here under each policy."""
     try:
         subject = resolve(spec, cache=cache_folder())
     except CodexSandboxError as error:
@@ -194,7 +194,7 @@ def _cache() -> DoctorFinding:
 
 
 def _sources(*, offline: bool) -> Iterator[DoctorFinding]:
-    """Where releases come from: asked for one, nothing downloaded."""
+    """Checks whether PyPI and npm have one release each; downloads nothing."""
     try:
         platform = here()
     except Unavailable as error:

@@ -86,7 +86,7 @@ def _runs(story: StoryLine) -> list[str]:
 
 
 def _diff(story: StoryLine, paint: Paint, *, every: bool) -> Iterator[str]:
-    """Of the first run: what it made of the user's file."""
+    """Yields the diff of the user's file after the first run."""
     before = story.before.get(CONFIG)
     after = story.runs[0].changed.get(CONFIG) if story.runs else None
     if after is None:
@@ -111,7 +111,9 @@ def _said(story: StoryLine, paint: Paint) -> Iterator[str]:
 
 
 def _verdicts(records: Sequence[Record], paint: Paint, *, every: bool) -> Iterator[str]:
-    """What is violated in full, once for each cause; the rest by name, or, where it could not be asked, by reason."""
+    """Yields violations in full, once for each cause; other records by name, or by reason if they could not be
+    tested.
+    """
     for alike in _by_cause(records):
         yield from _violated(alike, paint, every=every)
     by_reason: dict[tuple[Verdict, str], list[Record]] = {}

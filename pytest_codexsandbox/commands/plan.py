@@ -123,7 +123,7 @@ def as_json(shown: Shown) -> str:
 
 
 def calls(plan: Plan) -> int:
-    """How often Codex would be started."""
+    """Returns how often the plan would start Codex."""
     return sum(one.calls for one in work_of(plan).values())
 
 
@@ -153,7 +153,7 @@ def update_lock(planner: Planner) -> str:
 
 
 def _unlocked(planner: Planner) -> tuple[int, int]:
-    """Cells that --update-lock would add, and those that stand in for what cannot be had here."""
+    """Returns how many cells --update-lock would add, and how many replace cells that are unavailable here."""
     plan, asked = planner.plan, planner.request
     if plan.coverage is None or asked.releases or asked.binaries:
         return 0, 0

@@ -198,7 +198,7 @@ def _stock(stock: Sequence[ArtifactStatus]) -> Iterator[str]:
 
 
 def _asked(asked: Sequence[PlanQuery]) -> Iterator[str]:
-    """Who answers, together; everybody else with what was said."""
+    """Yields the sources that answered yes, grouped; then each other source with its answer."""
     if not asked:
         return
     yield "asked beforehand"
@@ -237,7 +237,7 @@ def _left_out(plan: Plan, verbose: bool) -> Iterator[str]:
 
 
 def wrapped(text: str | Iterable[str], first: str, rest: str | None = None) -> list[str]:
-    """What is given as parts breaks only between them."""
+    """Returns the text as lines; parts break only between them."""
     rest = first + "  " if rest is None else rest
     if isinstance(text, str):
         return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)

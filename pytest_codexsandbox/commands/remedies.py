@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _prove(options: argparse.Namespace, choices: Sequence[Choice]) -> int:
-    """Each outcome is shown when it is there: whoever breaks off has what was found until then."""
+    """Runs the proofs and shows each result at once, so that an interrupt keeps the results until then."""
     if options.distro not in (distros := SHIPPED.values(DISTROS)):
         raise InputError(f"there is no distribution {options.distro!r}", why=did_you_mean(options.distro, distros))
     started, outcomes, here = time.monotonic(), [], dict[str, str]()
@@ -115,7 +115,7 @@ def _prove(options: argparse.Namespace, choices: Sequence[Choice]) -> int:
 
 
 def code(outcomes: Sequence[ProofResult], unshown: Sequence[str]) -> int:
-    """The worst first: a remedy that does not do what people are told is worse than one of which nobody knows."""
+    """Returns the exit code, the worst first: a wrong remedy is worse than one without a result."""
     if not outcomes:
         return _NOTHING
     states = {one.state for one in outcomes}
@@ -158,7 +158,7 @@ def _proved(choices: Sequence[Choice], subject: Subject, distro: str) -> Iterato
 
 
 def proved(choices: Sequence[Choice], starts: Starts, *, distro: str = DISTRO, say: Notify) -> Iterator[ProofResult]:
-    """One after the other: whoever breaks off has what was found until then."""
+    """Yields the result of each proof as it ends, so that an interrupt keeps the results until then."""
     pairs = [(choice.remedy, proof) for choice in choices for proof in choice.proofs]
     for place, (remedy, proof) in enumerate(pairs, 1):
         say(f"{place}/{len(pairs)} {remedy.name}: {proof.before.words} → {proof.after.words}")

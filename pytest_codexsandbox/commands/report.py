@@ -148,7 +148,7 @@ def _name_for(output: str | None) -> str:
 
 
 def _folder(journal: str) -> Path:
-    """Of the run: where its evidence and its repro scripts lie."""
+    """Returns the folder of the run, which holds its evidence and its repro scripts."""
     path = Path(journal)
     return path if path.is_dir() else path.parent
 

@@ -142,7 +142,7 @@ def about(fakes: tuple[Fake, ...], pairs: Pairs, everything: Pairs) -> tuple[Fak
 
 
 def through(door: str, fakes: tuple[Fake, ...], pairs: Pairs, everything: Pairs) -> tuple[Fake, ...]:
-    """Of the subjects those that are asked through another door too, and one that is open there alone."""
+    """Returns the subjects that are tested at another door too, and one that is open only there."""
     asked = tuple(fake for fake in fakes if fake.name in AT_EVERY_DOOR)
     return about((*asked, *((OPEN_DOORS[door],) if asked else ())), riding(pairs, door), everything)
 
@@ -152,7 +152,7 @@ def riding(pairs: Pairs, door: str) -> Pairs:
 
 
 def at(killing: KillResult) -> tuple[Fault, ...]:
-    """What is wrong at another door, with its name."""
+    """Returns the faults at another door, with its name."""
     door = next((key.door for records in killing.records.values() for key in records), "")
     return tuple(msgspec.structs.replace(fault, who=f"{fault.who} by {door}") for fault in faults(killing, whole=False))
 
@@ -227,7 +227,7 @@ def controls(pairs: Pairs, environment: EnvironmentSpec, options: WorkerOptions)
 
 @contextmanager
 def progress(*, total: int) -> Iterator[Say]:
-    """One line on stderr that is written over, where somebody looks at it."""
+    """Shows one line of progress on stderr that is overwritten, if stderr is a terminal."""
     seen = 0
 
     def say(name: str) -> None:

@@ -75,7 +75,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _forgotten(homes: Path) -> list[Path]:
-    """Homes that binaries had while they were asked what they can do; that takes a minute, and nobody's takes a day."""
+    """Returns the old homes of binaries that were queried for their capabilities. A query takes a minute, and never a
+    day.
+    """
     return [home for home in sorted(homes.glob("*")) if _is_forgotten(home)]
 
 
@@ -103,7 +105,9 @@ def _of_backends(hosts: list[str]) -> tuple[list[Leftover], list[BackendFault]]:
 
 
 def _remove_empty_runs(runs: Path, swept: list[EnvironmentDir]) -> None:
-    """The folder of a run whose environments are all gone; what else lies in it was made for them."""
+    """Removes the folders of runs whose environments are all gone; other files in them were made for those
+    environments.
+    """
     for run in sorted(runs.iterdir()) if runs.is_dir() else ():
         was_swept = any(run in one.folder.parents for one in swept) or any(run == one.folder for one in swept)
         if (was_swept or _is_forgotten(run)) and all(one.folder == run and one.state == "dead" for one in find(run)):
