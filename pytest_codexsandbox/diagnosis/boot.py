@@ -35,7 +35,7 @@ _SHOW: Final = "codexsandbox diagnose -   (paste what Codex said)"
 
 
 class BootAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one request. `known` is False where the program printed no result."""
+    """The result of one request. `known` is False if the program printed no result."""
 
     known: bool = False
     status: int = 0
@@ -55,7 +55,7 @@ class BootAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One line where all is well; else what failed, why, and what to do."""
+    """One line if all is well; else what failed, why, and what to do."""
 
     code: int
     what: str
@@ -73,7 +73,7 @@ def judge_boot(
     outside: BootAnswer | None = None,
     writes: bool | None = None,
 ) -> Finding:
-    """Judge the start first, then the mode, then the request. `writes`: the workspace could be written."""
+    """Judges the start first, then the mode, then the request. `writes`: the workspace could be written."""
     wanted = "on" if POLICIES[policy].sandboxed else "off"
     if started.state == "failed":
         return _not_started(started)

@@ -17,7 +17,7 @@ _CHANGED: Final = Version("0.12")
 
 
 def family_of(version: str) -> str:
-    """Return the family of a release, "" where the text holds no version."""
+    """Returns the family of a release; "" if the text holds no version."""
     found = version_in(version)
     if found is None:
         return ""
@@ -25,7 +25,7 @@ def family_of(version: str) -> str:
 
 
 def family_in(facts: Mapping[str, str]) -> str:
-    """Return the family that an environment has, by its flat facts; "" where nothing is known of it."""
+    """Returns the bubblewrap family of an environment from its flat facts; "" if it is unknown."""
     told = (facts.get(name, "") for name in ("bwrap.version", "bwrap_asked.version"))
     found = next((family for family in map(family_of, told) if family), "")
     if facts.get("bwrap_asked.source") == "none" or ("kernel" in facts and not found and "bwrap.path" not in facts):
@@ -34,7 +34,7 @@ def family_in(facts: Mapping[str, str]) -> str:
 
 
 def listed(families: Iterable[str]) -> str:
-    """Join names of families: `bubblewrap before 0.12, 0.12 and Codex's own`."""
+    """Joins the names of families: `bubblewrap before 0.12, 0.12 and Codex's own`."""
     names = dict.fromkeys(families)
     releases = [name.removeprefix("bubblewrap ") for name in names if name != OWN]
     if OWN not in names:

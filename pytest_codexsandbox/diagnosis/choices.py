@@ -6,7 +6,7 @@ from pytest_codexsandbox.model.record import Diagnosis
 
 
 class Choices(msgspec.Struct, frozen=True, kw_only=True):
-    """Each is a text to show. `first` is empty where nothing is known that helps."""
+    """Remedies as texts to show. `first` is empty if no remedy is known."""
 
     first: str = ""
     others: tuple[str, ...] = ()
@@ -15,7 +15,9 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choices(diagnosis: Diagnosis) -> Choices:
-    """Sort the remedies by what they do there. Without any, the advice of the fingerprint is the first fix."""
+    """Sorts the remedies by their effect in this environment. Without any, the advice of the fingerprint is the first
+    fix.
+    """
     kinds = [one.turns for one in diagnosis.remedies] or ["not proved"] * len(diagnosis.ways)
     pairs = list(zip(diagnosis.ways, kinds, strict=False))
     helping = tuple(way for way, turns in pairs if turns in ("green", "not proved"))

@@ -1,4 +1,6 @@
-"""A record and what its calls showed → why. Pure: an old journal is explained again with today's fingerprints."""
+"""Explain: finds the cause of a record in what its calls printed. Pure: today's fingerprints explain old journals
+too.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -76,13 +78,15 @@ def diagnose(
 
 
 def with_bare_tools(journal: ReadJournal, *, fingerprints: Sequence[Fingerprint] | None = None) -> ReadJournal:
-    """The same, and of each environment what it is without Codex: its facts hold the words, not what they mean."""
+    """Returns the journal with the bare tools' results for each environment: facts hold their output, not its
+    meaning.
+    """
     found = {line.spec: alone(line.facts, fingerprints=fingerprints) for line in journal.environments}
     return msgspec.structs.replace(journal, alone={spec: told for spec, told in found.items() if told is not None})
 
 
 def _without_paths(record: Record, observations: Sequence[Observation]) -> tuple[Record, list[Observation]]:
-    """A world lies below the user's cache folder: real paths would look like the state of some program."""
+    """Removes a world's real paths: below the user's cache folder they would look like the state of another program."""
     shown = [PrivatePaths([seen.world]).of(seen) for seen in observations]
     return PrivatePaths(seen.world for seen in observations).of(record), shown
 
@@ -158,7 +162,7 @@ def _lines(record: Record, observations: Sequence[Observation]) -> Iterator[str]
 
 
 def _leak_lines(record: Record) -> Iterator[str]:
-    """A leak has no error text: only what is known of the release explains it."""
+    """Yields the promise line only. A leak has no error text; only knowledge about the release explains it."""
     yield _promise_line(record)
 
 
@@ -175,12 +179,12 @@ def _said_aside(observations: Sequence[Observation]) -> str:
 
 
 def _of_harness(record: Record) -> bool:
-    """Broken, and no row says by what: the reason is in the harness's own words, whose errno is not Codex's."""
+    """Checks whether the harness itself gives the reason of a broken record; its errno is then not Codex's."""
     return record.verdict is Verdict.BROKEN and not _failing(record)
 
 
 def _bare(known: Fingerprint) -> bool:
-    """Only errno words: among all that a battery printed they belong to anything."""
+    """Checks whether a fingerprint is an errno text only, which fits any of the messages that a battery prints."""
     return not known.when and known.id in ("permission-denied", "not-permitted", "write-outside-roots")
 
 
@@ -193,7 +197,7 @@ def _no_sandbox(record: Record, observations: Sequence[Observation]) -> Diagnosi
 
 
 def _by_etc_codex(record: Record, facts: Mapping[str, Any]) -> Diagnosis | None:
-    """The machine's own configuration comes before any word about a hole in Codex."""
+    """Names the machine's own configuration as the cause, before a hole in Codex is suspected."""
     files = facts.get("etc_codex")
     if record.verdict is not Verdict.VIOLATES or not isinstance(files, Mapping) or not files:
         return None

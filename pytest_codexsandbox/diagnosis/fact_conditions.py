@@ -1,4 +1,4 @@
-"""Facts as flat text, the conditions that a fingerprint may put on them, and text as it is searched."""
+"""Fact conditions: facts as flat text, the conditions of a fingerprint on them, and text prepared for a search."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00a0"
 
 
 def flatten(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Nested facts with dotted names: `{"sysctls": {"a.b": 1}}` is `{"sysctls.a.b": "1"}`."""
+    """Returns nested facts with dotted names: `{"sysctls": {"a.b": 1}}` becomes `{"sysctls.a.b": "1"}`."""
     return dict(_pairs("", facts))
 
 
@@ -64,7 +64,7 @@ def _meets(wanted: str, fact: str | None) -> bool:
 
 
 def version_in(text: str) -> Version | None:
-    """The first thing in the text that looks like a version."""
+    """Returns the first version number in the text, if any."""
     found = _NUMBERS.search(text)
     try:
         return Version(found[0]) if found else None
@@ -83,12 +83,12 @@ def wrong_condition(wanted: str) -> str:
 
 
 def searchable(text: str) -> str:
-    """Without colours, with plain quotes, bounded: what the words of fingerprints are looked for in."""
+    """Returns the text in which fingerprints are searched: without colours, with plain quotes, bounded."""
     if len(text) > 2 * HALF:
         text = f"{text[:HALF]}\n{text[-HALF:]}"
     return _COLOUR.sub("", text).translate(_PLAIN)
 
 
 def unwrapped(text: str) -> str:
-    """One line: for a text that a terminal has broken into lines."""
+    """Returns the text as one line, for a text that a terminal has broken into lines."""
     return " ".join(line.strip() for line in text.split("\n"))

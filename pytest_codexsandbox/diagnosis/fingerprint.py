@@ -131,7 +131,7 @@ def _wrong(read: Fingerprint, stem: str) -> str:
 
 
 def load_all(folders: Sequence[Path] = ()) -> tuple[Fingerprint, ...]:
-    """The shipped ones and those of other folders, by id; one id twice is an error."""
+    """Returns the shipped fingerprints and those of other folders, by id; a repeated id is an error."""
     found: dict[str, Fingerprint] = {}
     for folder in (_SHIPPED, *folders):
         if not folder.is_dir():

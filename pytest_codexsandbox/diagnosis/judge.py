@@ -1,17 +1,17 @@
-"""Evidence → verdict. There is no default: what no rule allows is `broken`.
+"""Judge: decides a verdict from the evidence. There is no default: what no rule allows is `broken`.
 
-The pytest outcome can make a verdict worse, never better. The rules, the first that applies:
+The pytest outcome can make a verdict worse, never better. The first rule that applies decides:
 
 1. a skipped scenario                                                → broken
-2. policy asks for a sandbox, it is not known to be on, and
+2. the policy asks for a sandbox, it is not known to be on, and
    the promise is about the start: off → violates (leak), failed → violates (denied), unknown → broken
-   the promise needs a sandbox:    off or failed → blocked, unknown → broken; off in its own call alone, which the
+   the promise needs a sandbox:    off or failed → blocked, unknown → broken; off in its own call only, which the
    start promise does not see      → violates (leak)
 3. a row was not held although its control was                       → violates, in the worst direction
-4. no row; a row without a call or a control; a control that failed; a scenario that failed; a call of its own of
-   which it is not known whether a sandbox was on, where the promise needs one              → broken
-5. everything held, in a sandbox of another bubblewrap than the one that was asked for → blocked; where a release of
-   bubblewrap was asked for and this Codex starts none → n/a
+4. no row; a row without a call or a control; a control that failed; a scenario that failed; for a promise that needs
+   a sandbox, a call of its own with an unknown state of the sandbox  → broken
+5. everything held, but another bubblewrap than the requested one set up the sandbox → blocked; a release of
+   bubblewrap was requested and this Codex starts none → n/a
 6. everything held: conforms; under a policy without a sandbox, or of generators that nothing confines as asked:
    unconfined
 """
@@ -55,7 +55,7 @@ def judge(
     sandboxed: bool,
     unconfined: str = "no sandbox, as asked",
 ) -> Judged:
-    """`unconfined`: why it is no fault that no sandbox was on, where `sandboxed` is False."""
+    """Returns the verdict. `unconfined`: why a missing sandbox is no error, where `sandboxed` is False."""
     if outcome == "skipped":
         return _broken(f"the scenario was skipped, so nothing was measured{_tail(message)}")
     return (

@@ -1,4 +1,4 @@
-"""Text → the causes that it is known by, the most specific first. Pure and bounded in time."""
+"""Match: finds the known causes in a text, the most specific first. Pure and bounded in time."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"[\w*/]+")
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A fingerprint that fits a text, where, and how specifically."""
+    """A fingerprint that fits a text, with its places and its weight."""
 
     fingerprint: Fingerprint
     weight: int
@@ -34,14 +34,14 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def fingerprints(folders: tuple[Path, ...] = ()) -> tuple[Fingerprint, ...]:
-    """Every known fingerprint: the shipped ones, and those of `folders`."""
+    """Returns every known fingerprint: the shipped ones, and those of `folders`."""
     return load_all(folders)
 
 
 def match(
     text: str, *, facts: Mapping[str, str] = NO_FACTS, fingerprints: Sequence[Fingerprint] | None = None
 ) -> Diagnosis | None:
-    """The most specific cause that the text is known by."""
+    """Returns the most specific cause that the text matches; None without one."""
     found = matches(text, facts=facts, fingerprints=fingerprints)
     return found[0] if found else None
 
@@ -49,7 +49,7 @@ def match(
 def matches(
     text: str, *, facts: Mapping[str, str] = NO_FACTS, fingerprints: Sequence[Fingerprint] | None = None
 ) -> tuple[Diagnosis, ...]:
-    """Every distinct cause in the text. Words that a more specific cause has taken are not used a second time."""
+    """Returns every distinct cause in the text. Words that a more specific cause has matched are not used again."""
     known = _shipped() if fingerprints is None else fingerprints
     plain = searchable(text)
     for form in (plain, unwrapped(plain)):  # a terminal may have broken the words into lines
@@ -60,7 +60,7 @@ def matches(
 
 
 def candidates(text: str, facts: Mapping[str, str], known: Sequence[Fingerprint]) -> list[Candidate]:
-    """Everything that fits, the most specific first, overlapping ones included."""
+    """Returns every fitting fingerprint, the most specific first, with overlaps."""
     line = unwrapped(text)
     possible = (
         each
@@ -105,7 +105,7 @@ def _distinct(found: Sequence[Candidate], text: str) -> list[Candidate]:
 
 
 def _line_of(span: Span, text: str) -> Span:
-    """The line around it, as far as a gap may reach."""
+    """Returns the line around a span, as far as a gap may reach."""
     start = max(text.rfind("\n", 0, span[0]) + 1, span[0] - REACH)
     end = text.find("\n", span[1], span[1] + REACH)
     return start, end if end >= 0 else span[1] + REACH
@@ -128,7 +128,7 @@ def _said(candidate: Candidate, text: str, facts: Mapping[str, str]) -> Diagnosi
 
 
 def _whole_word(text: str, end: int) -> int:
-    """A pattern may end inside a name; what is quoted does not."""
+    """Extends a quote to the end of a word, because a pattern may end inside one."""
     inside = _NAME.match(text, max(0, end - 1))
     return inside.end() if inside else end
 

@@ -1,6 +1,6 @@
-"""Read what can be done about a cause, what it costs, and where it was shown to help: remedies.toml.
+"""Remedies: reads remedies.toml: what helps against a cause, what it costs, and where it was shown to help.
 
-A proof is two places: one in which the sandbox does not start for this cause, and the same changed as the remedy says.
+A proof consists of two places: one in which the sandbox does not start for this cause, and the same after the remedy.
 `harness.remedy_proof` measures in both. A remedy that changes a kernel or a host is never tried, and says so.
 """
 
@@ -28,7 +28,7 @@ class At(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def words(self) -> str:
-        """Only what is not as usual."""
+        """Returns the profile, and the values that differ from the usual ones."""
         more = (name for name in ("bwrap", "user", "policy") if getattr(self, name) != getattr(_USUAL, name))
         return "~".join((self.profile, *(getattr(self, name) for name in more)))
 
@@ -49,7 +49,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def family(self) -> str:
-        """Return the family of the bubblewrap that fails: the proof holds for this one alone."""
+        """Returns the family of the bubblewrap that fails; the proof holds for this family only."""
         if self.before.bwrap == "none":
             return OWN
         return family_of(proved_with().bwrap if self.before.bwrap == "distro" else self.before.bwrap)
@@ -70,22 +70,22 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def is_tried(self) -> bool:
-        """Tell whether a container can show it at all."""
+        """Checks whether a container can show the remedy at all."""
         return self.kind not in ("kernel", "host")
 
     @property
     def turns(self) -> Turns | Literal["not proved"]:
-        """Return the best that it does in any of its proofs."""
+        """Returns the best effect of the remedy in any of its proofs."""
         if not self.proofs:
             return "green" if self.shown else "not proved"
         return min((proof.turns for proof in self.proofs), key=ORDER.index)
 
     def proofs_for(self, cause: str) -> tuple[Proof, ...]:
-        """Return the proofs about this cause: what helps against one refusal need not help against another."""
+        """Returns the proofs about this cause: a remedy against one refusal need not help against another."""
         return tuple(proof for proof in self.proofs if cause in proof.about)
 
     def docker_run(self, filter_file: str, image: str) -> tuple[str, ...]:
-        """Return the words of a whole `docker run`; () where no option of it is the remedy."""
+        """Returns the words of a whole `docker run`; () if no option is part of the remedy."""
         seccomp = ("--security-opt", f"seccomp={filter_file}") if self.filter else ()
         return ("docker", "run", "--rm", *seccomp, *self.options, image) if seccomp or self.options else ()
 
@@ -121,7 +121,7 @@ def _file() -> _RemediesFile:
 
 
 def _with_each_bwrap(proof: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield one proof for each of its `bwraps`, which stand on both sides unless a side names its own."""
+    """Yields one proof for each of its `bwraps`; each applies to both sides unless a side names its own."""
     for bwrap in proof.pop("bwraps", ("distro",)):
         yield {**proof, **{side: {"bwrap": bwrap, **proof[side]} for side in ("before", "after")}}
 
@@ -132,5 +132,5 @@ def proved_with() -> ProvedWith:
 
 @cache
 def remedies() -> tuple[Remedy, ...]:
-    """Return the narrowest first among those that help."""
+    """Returns all remedies, the best effect first."""
     return tuple(sorted(_file().remedy, key=lambda one: ORDER.index(one.turns)))

@@ -1,8 +1,8 @@
-"""Tell what a remedy was seen to do in one environment, and what it costs there.
+"""Remedy text: describes the known effect of a remedy in one environment, and its price there.
 
 A remedy is called proved only for the cause, the family of bubblewrap and the profile in which it was. Elsewhere the
-text says that it is not proved there, and then where it is. Where nothing is known of the environment, as of a pasted
-text, every family is named.
+text says that it is not proved there, and then where it is. If the environment is unknown, as with a pasted text, every
+family is named.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ _WORDS: Final = {
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True):
-    """Hold what is known of the environment that needs a remedy."""
+    """Known properties of the environment that needs a remedy."""
 
     family: str = ""  # of its bubblewrap
     profile: str = ""
@@ -44,7 +44,7 @@ ANYWHERE: Final = Where()
 
 
 def where_of(facts: Mapping[str, str]) -> Where:
-    """Return what flat facts say of it."""
+    """Returns the properties of an environment from its flat facts."""
     masked = facts.get("masked")
     return Where(
         family=family_in(facts), profile=facts.get("profile", ""), masked=None if masked is None else bool(masked)
@@ -52,9 +52,10 @@ def where_of(facts: Mapping[str, str]) -> Where:
 
 
 def remedies_here(cause: str, facts: Mapping[str, str] = NO_FACTS) -> tuple[tuple[str, RemedyHere], ...]:
-    """Return the text of every remedy for this cause and what is known of it: first those that help there.
+    """Returns each remedy for this cause, as text and as data: first those that help in this environment.
 
-    One that helps wherever it was tried stands before one that helps only with some families of bubblewrap."""
+    A remedy that helps wherever it was tried comes before one that helps only with some families of bubblewrap.
+    """
     where = where_of(facts)
     found = [(one, here(one, cause, where)) for one in remedies() if cause in one.causes]
     found.sort(key=lambda pair: (ORDER.index(pair[1].turns), _NO_HELP in pair[1].proof))
@@ -71,7 +72,7 @@ def told(remedy: Remedy, known: RemedyHere) -> str:
 
 
 def shown(remedy: Remedy, cause: str, where: Where = ANYWHERE) -> tuple[Turns | Literal["not proved"], str]:
-    """Return what it does there, and the words for that."""
+    """Returns the effect of a remedy in this environment, and the words for it."""
     if remedy.shown:
         return "green", f"proved {remedy.shown}"
     proofs = remedy.proofs_for(cause)
@@ -90,7 +91,7 @@ def _best(proofs: Iterable[Proof]) -> Turns:
 
 
 def _told(proofs: Sequence[Proof]) -> str:
-    """Join the words for each kind of outcome; a profile stands beside the families it was tried with."""
+    """Joins the words for each kind of outcome; names each profile with the families that it was tried with."""
     by_turns: dict[Turns, list[Proof]] = {}
     for proof in sorted(proofs, key=lambda one: ORDER.index(one.turns)):
         by_turns.setdefault(proof.turns, []).append(proof)
@@ -107,7 +108,7 @@ def _places(proofs: Sequence[Proof]) -> str:
 
 
 def price(remedy: Remedy, where: Where = ANYWHERE) -> str:
-    """Return what it costs there: what becomes of /proc depends on the profile that it is applied to."""
+    """Returns the price of a remedy in this environment; its effect on /proc depends on the profile."""
     return "; ".join(filter(None, (remedy.price, _price_of_proc(remedy, where))))
 
 

@@ -39,8 +39,10 @@ def assess(
     facts: Mapping[str, str] = NO_FACTS,
     fingerprints: Sequence[Fingerprint] | None = None,
 ) -> SandboxState:
-    """The state of `observation`'s call, with the same acts outside any sandbox as control; `facts`: the machine's;
-    `fingerprints`: those that are shipped, unless others are named."""
+    """Returns the state of the sandbox in a call, with the same acts outside any sandbox as control.
+
+    `facts`: of the machine. `fingerprints`: the shipped ones by default.
+    """
     reading = _reading(observation)
     marks = marks_of(reading) if reading else ()
     why = _control_fails(control)
@@ -58,10 +60,10 @@ def assess(
 
 
 def assess_command(observation: Observation, control: Observation | None, *, shared: SandboxState) -> SandboxState:
-    """The state of a call that ran a command and no probe; `shared`: of the policy's battery.
+    """Returns the state of the sandbox in a call that ran a command and no probe. `shared`: of the policy's battery.
 
-    The marks are the battery's. That this very call was confined is known by what its command left outside: nothing,
-    where without a sandbox it leaves a file.
+    The marks are the battery's. The files outside show whether this very call was confined: its command leaves none,
+    while the control without a sandbox leaves one.
     """
     if control is None or not escaped(control):
         return _state(observation, "unknown", "the control failed: the command left nothing outside", ())
@@ -87,7 +89,7 @@ def with_bwrap_used(state: SandboxState, seen: Sequence[Observation], facts: Map
 def _by_marks(
     observation: Observation, reading: ProcReading | None, marks: tuple[str, ...], sandboxed: bool
 ) -> SandboxState:
-    """The refusal was real; now what the kernel says."""
+    """Decides by the kernel's marks, once the refusal is known to be genuine."""
     errno = observation.rows[FORBIDDEN].errno
     if reading is None:
         return _state(observation, "unknown", "the probe was not read from outside while it waited", marks)
@@ -106,7 +108,7 @@ def _by_marks(
 
 
 def marks_of(reading: ProcReading) -> tuple[str, ...]:
-    """Every difference between the probe and the agent, the telling ones first."""
+    """Returns every difference between the probe and the agent, the most significant first."""
     marks = [f"own {name} namespace" for name in ("user", "mnt", "net", "pid", "ipc") if _own(reading, name)]
     if reading.filters > reading.hand_filters:
         marks.append(f"seccomp filters {reading.filters} > {reading.hand_filters}")
@@ -118,7 +120,7 @@ def marks_of(reading: ProcReading) -> tuple[str, ...]:
 
 
 def proof_of(reading: ProcReading, errno: str) -> str:
-    """The mark that shows confinement; "" when none does."""
+    """Returns the mark that proves confinement; "" if none does."""
     if _own(reading, "user"):
         return "a user namespace of its own"
     if _own(reading, "mnt") and _lost(reading):
@@ -235,7 +237,7 @@ def _not_known(observation: Observation) -> Diagnosis:
 
 
 def _said(text: str) -> str:
-    """The last line that was said before a backtrace, or before how to have one."""
+    """Returns the last line of the output before a backtrace, or before the hint how to get one."""
     lines = [line.strip() for line in text.partition("tack backtrace:")[0].splitlines()]
     return next((line for line in reversed(lines) if len(line) > 1 and not line.startswith(_HOW_TO)), "")[:300]
 

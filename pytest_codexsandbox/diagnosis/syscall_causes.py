@@ -41,7 +41,7 @@ _AS_GOOD: Final = {"mount-setattr": "ENOSYS"}  # from an older kernel: bubblewra
 
 
 def with_measured(diagnosis: Diagnosis, facts: Mapping[str, str]) -> Diagnosis:
-    """The same, and after its cause what this environment refused when nothing of Codex was there."""
+    """Adds to a cause what this environment refused without Codex."""
     told = told_of(facts)
     if not told:
         return diagnosis
@@ -60,7 +60,9 @@ def told_of(facts: Mapping[str, str]) -> str:
 
 
 def _alone(facts: Mapping[str, str]) -> str:
-    """Then it lies at bubblewrap, or at Codex: bubblewrap was tried by itself (guest/bare_tools.py)."""
+    """Describes how bubblewrap itself started (guest/bare_tools.py), since the cause then is in bubblewrap or in
+    Codex.
+    """
     said = facts.get("bare.bwrap-net", "")
     if said == OK:
         return ", and the bwrap on PATH starts there by itself"
@@ -68,7 +70,7 @@ def _alone(facts: Mapping[str, str]) -> str:
 
 
 def refused(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Steps and errnos; of a chain the first alone."""
+    """Yields the refused steps with their errnos; of dependent steps only the first."""
     gone: set[str] = set()
     for step, (_, needs) in STEPS.items():
         answer = facts.get(f"answers.{step}", OK)
@@ -81,7 +83,9 @@ def refused(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _what(step: str, facts: Mapping[str, str]) -> str:
-    """It is asked with unshare(2). Where only that is refused, a bubblewrap that takes clone(2) may start."""
+    """Describes a step. The question uses unshare(2); if only that is refused, a bubblewrap that uses clone(2) may
+    start.
+    """
     what = STEPS[step][0]
     return f"{what} by unshare(2), though not by clone(2)" if step == "userns" and _unshare_alone(facts) else what
 
