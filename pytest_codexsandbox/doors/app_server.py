@@ -1,7 +1,7 @@
 """The door `app-server`: `command/exec` of `codex app-server`, as editors and agent platforms start it.
 
-Its workspace is the folder in which the server was started. What a file says is read when it starts, so that each call
-has a server of its own.
+Its workspace is the folder in which the server was started. The server reads the configuration files when it starts, so
+each call has a server of its own.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class AppServerDoor(ConversingDoor):
     def asked(
         self, subject: Subject, words: Sequence[str], world: World, inner: Sequence[str], call: Call, *, why: str
     ) -> Command:
-        """With these words behind the subcommand."""
+        """Returns the command with these words after the subcommand."""
         missing = self.lacks(subject.capabilities)
         if missing:
             raise Unavailable(missing)

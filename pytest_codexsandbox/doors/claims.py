@@ -105,7 +105,7 @@ class Claimant:
 
     # ---- the server that many files share
     def _by_the_server(self, config: bytes, mode: Mode) -> Claim | None:
-        """None where it is not known that what it says is about this file."""
+        """Asks the shared server; None if its answer may be about another file."""
         word = f"/codexsandbox/{secrets.token_hex(8)}"
         entry = f'[projects."{word}"]\ntrust_level = "untrusted"\n'.encode()
         self._put({CONFIG: GeneratedFile(content=config + (b"" if config.endswith(b"\n") else b"\n") + entry)})
@@ -232,14 +232,16 @@ class Claimant:
             )
 
     def _top(self, path: str) -> str:
-        """In $CODEX_HOME the file itself, since a server lives there; elsewhere what lies in the world's folder."""
+        """Returns the path to remove: in $CODEX_HOME the file itself, since a server runs there; elsewhere its top
+        folder.
+        """
         place, _, rest = path.partition("/")
         kept = rest if place == "@CODEX_HOME@" else rest.partition("/")[0]
         return self.world.fill(f"{place}/{kept}")
 
 
 def refused_words(argv: Sequence[str]) -> str:
-    """Says why an app-server cannot be asked about these words; "" where it can."""
+    """Returns why an app-server does not take these words; "" if it does."""
     return AppServerDoor().refuses(argv)
 
 
@@ -257,7 +259,7 @@ def _said(table: Any) -> dict[str, Any]:
 
 
 def _given_by_words(servers: Iterable[str], origins: Any) -> set[str]:
-    """Names of the servers that `-c` gives, in whole or in part."""
+    """Returns the names of the servers that `-c` gives, in whole or in part."""
     known = origins if isinstance(origins, dict) else {}
     return {
         name
@@ -286,8 +288,11 @@ def same_policy(one: Claim, other: Claim) -> bool:
 
 
 def effective(claim: Claim) -> tuple[Any, ...]:
-    """All of a claim that decides about a command. What a file says beyond its policy may decide too (a feature, a
-    variable, a hook): of that, only what surely does not is left out."""
+    """Returns all parts of a claim that decide about a command.
+
+    A file may decide by more than its policy (a feature, a variable, a hook). So only settings that surely have no
+    effect are left out.
+    """
     said = {name: value for name, value in claim.config.items() if value and not name.startswith(_ONLY_WORDS)}
     if isinstance(features := said.get("features"), dict):  # by whom it was asked decides nothing
         said["features"] = {name: value for name, value in features.items() if name not in _OURS}

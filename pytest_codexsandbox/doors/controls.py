@@ -19,7 +19,9 @@ NONE: Final = "no bubblewrap: none on PATH, and none beside this Codex"
 
 
 class UnconfinedDoor(Door):
-    """The command itself, in the environment and folder that it would have in the sandbox."""
+    """Control without a sandbox: the command itself, with the variables and folder that it would have in the
+    sandbox.
+    """
 
     name = "unconfined"
     is_control = True
@@ -35,10 +37,10 @@ class UnconfinedDoor(Door):
 
 
 class BareBwrapDoor(Door):
-    """The bubblewrap that this Codex would use, with about the flags that Codex gives it, and without Codex.
+    """Control with the bubblewrap that this Codex would use, with about the same flags, and without Codex.
 
-    What fails here too is bubblewrap's or the machine's; what fails only through Codex is Codex's. Which one that is
-    is looked up where Codex is called; a command that is made without an environment is for this machine.
+    A failure here too is bubblewrap's or the machine's; a failure only through Codex is Codex's. The bubblewrap is
+    looked up in the environment of the call; without an environment, on this machine.
     """
 
     name = "bare-bwrap"
@@ -79,7 +81,7 @@ class BareBwrapDoor(Door):
 
 
 class _Inside(BareBwrapDoor):
-    """With the bubblewrap of an environment."""
+    """Uses the bubblewrap of an environment."""
 
     def __init__(self, environment: Environment) -> None:
         super().__init__()
@@ -90,7 +92,7 @@ class _Inside(BareBwrapDoor):
         return str(found.get("path", "")) or self._brought(subject.binary)
 
     def _brought(self, binary: str) -> str:
-        """It is there if it can be started."""
+        """Returns the first bubblewrap of Codex that can be started."""
         for program in beside(binary):
             ended = self._environment.run(Command(argv=(program, "--version"), cwd="/", env={}, why="Codex' own bwrap"))
             if ended.ended == "exit":
@@ -111,7 +113,7 @@ def _command(argv: tuple[str, ...], world: World, call: Call, *, why: str) -> Co
 
 
 def writable(policy: Policy, world: World, call: Call) -> Iterator[str]:
-    """The folders that workspace-write opens, as Codex documents them."""
+    """Yields the folders that workspace-write opens, as Codex documents them."""
     if not policy.writes_workspace:
         return
     yield world.fill(call.cwd)
@@ -124,7 +126,7 @@ def writable(policy: Policy, world: World, call: Call) -> Iterator[str]:
 
 
 def bwrap_of(binary: str, *, search_path: str) -> str:
-    """Codex prefers the bubblewrap on PATH; else the one that lies beside it. On this machine."""
+    """Returns the bubblewrap that Codex prefers on this machine: the one on PATH, else the one beside Codex."""
     folders = [folder for folder in search_path.split(":") if folder]
     for program in (*(f"{folder}/bwrap" for folder in folders), *beside(str(Path(binary).resolve()))):
         if Path(program).is_file() and os.access(program, os.X_OK):

@@ -31,7 +31,7 @@ class ExecDoor(ConversingDoor):
     def asked(
         self, subject: Subject, words: Sequence[str], world: World, inner: Sequence[str], call: Call, *, why: str
     ) -> Command:
-        """With these words behind the subcommand. A folder without a repository is no matter of the sandbox."""
+        """Returns the command with these words after the subcommand. Skips Codex's check for a repository."""
         codex = (
             subject.binary,
             "exec",
@@ -44,6 +44,9 @@ class ExecDoor(ConversingDoor):
 
 
 def trust_in(folder: str) -> str:
-    """`codex exec` that may write in a folder writes into config.toml that this folder is trusted, unless it is: what
-    Codex itself changes there is not what a command could change."""
+    """Returns a setting that trusts this folder.
+
+    Without it, `codex exec` writes that trust into config.toml, if it may write in the folder. A change by Codex itself
+    does not show what a command could change.
+    """
     return f'projects={{{toml_text(folder)}={{trust_level="trusted"}}}}'

@@ -46,7 +46,7 @@ class SandboxDoor(CodexDoor):
     def asked(
         self, subject: Subject, words: Sequence[str], world: World, inner: Sequence[str], call: Call, *, why: str
     ) -> Command:
-        """With these settings. What a file says of `sandbox_mode` this command passes over, as Codex documents it."""
+        """Returns the command with these settings. It ignores a file's `sandbox_mode`, as Codex documents."""
         missing = self.lacks(subject.capabilities)
         if missing:
             raise Unavailable(missing)
@@ -94,7 +94,7 @@ def check_offered(able: Capabilities, policy: Policy) -> None:
 
 
 def overrides_of(able: Capabilities, policy: Policy, world: World, call: Call) -> Iterator[str]:
-    """The values of `-c`. Read-only is what every release does unasked, so nothing is asked for it."""
+    """Returns the values of `-c`. Read-only is every release's default, so it needs none."""
     if policy.mode == "danger-full-access":
         yield 'sandbox_mode="danger-full-access"'
     if policy.mode != "workspace-write":

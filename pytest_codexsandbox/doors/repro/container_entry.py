@@ -74,7 +74,7 @@ def _laid(archive: str) -> list[str]:
 
 
 def _by_option(words: tuple[str, ...]) -> list[str]:
-    """One option and its value a line."""
+    """Returns lines with one option and its value each."""
     lines: list[str] = []
     for word in words:
         lines.append(_word(word)) if word.startswith("--") or not lines else lines.append(

@@ -1,4 +1,4 @@
-"""Words of a shell script in which the folders of a recorded world have become those of the script. Pure."""
+"""Paths: words of a shell script, with the folders of a recorded world replaced by the script's own. Pure."""
 
 import re
 import shlex
@@ -10,8 +10,9 @@ FOLDERS = ("HOME", "CODEX_HOME", "WORKSPACE", "OUTSIDE", "ROOT0", "SIBLING")
 
 
 class Paths:
-    """`"$W"` stands for the world's folder, `"$T"` for the folder of temporary files, `"$HIDDEN"` for a program that no
-    sandbox sees."""
+    """Replaces folders: `"$W"` is the world's folder, `"$T"` the folder of temporary files, `"$HIDDEN"` a program that
+    no sandbox sees.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -22,7 +23,7 @@ class Paths:
         self._known = re.compile(f"({'|'.join(map(re.escape, longest))})(?![A-Za-z0-9_.-])")
 
     def word(self, text: str) -> str:
-        """`text` as one word of the shell."""
+        """Returns `text` as one word of the shell."""
         pieces = self._known.split(text)
         return "".join(self._variables.get(piece) or (shlex.quote(piece) if piece else "") for piece in pieces) or "''"
 
@@ -30,11 +31,11 @@ class Paths:
         return tuple(map(self.word, texts))
 
     def marked(self, text: str) -> str:
-        """`text` with `@W@` and `@T@` where the script has its own folders."""
+        """Returns `text` with `@W@` and `@T@` in place of the script's own folders."""
         return self._known.sub(lambda found: self._variables[found[1]].replace('"$', "@").replace('"', "@"), text)
 
     def shown(self, text: str) -> str:
-        """`text` for a reader: `$W/outside` and not where that was."""
+        """Returns `text` for a reader: `$W/outside` in place of the real path."""
         return self._known.sub(lambda found: self._variables[found[1]].strip('"'), text)
 
     def folders(self) -> tuple[str, ...]:
@@ -43,5 +44,5 @@ class Paths:
 
 
 def remark(text: str) -> str:
-    """One line of comment: nothing in it can end the line."""
+    """Returns one line of comment; no character of the text can end the line."""
     return "# " + "".join(sign if sign.isprintable() else "?" for sign in text)[:300]

@@ -50,7 +50,7 @@ def repro_script(
     entrance: ReproShell | None = None,
     about: str = "",
 ) -> str:
-    """The script for the call, or for these of its acts (with their placeholders, by id)."""
+    """Returns the script for the call, or for these of its acts (with their placeholders, by id)."""
     if observation.world is None or not observation.argv:
         return _nothing(observation)
     paths = Paths(observation.world)
@@ -107,8 +107,10 @@ def _probes(observation: Observation) -> bool:
 
 
 def _chosen(observation: Observation, acts: Mapping[str, Act] | None, paths: Paths) -> dict[str, Act]:
-    """The acts to show, filled. A call whose start is the question shows the write that no sandbox lets through, and
-    one that became another program shows that."""
+    """Returns the acts to show, filled.
+
+    Without a choice, shows the write that no sandbox permits, or the program that the call became.
+    """
     if acts:
         return {act_id: fill_act(paths.world, act_id, act) for act_id, act in acts.items()}
     if not _probes(observation):
@@ -137,7 +139,7 @@ def _head(observation: Observation, chosen: Mapping[str, Act]) -> list[str]:
 
 
 def _programs(observation: Observation) -> list[str]:
-    """Variables for what lies elsewhere on another machine."""
+    """Returns lines that set variables for programs with another path on another machine."""
     values = observation.world.values if observation.world else {}
     lines = ["# Another Codex or Python: CODEX=/path/to/codex PY=python3 sh THIS-FILE"]
     if _calls_codex(observation):
@@ -148,7 +150,7 @@ def _programs(observation: Observation) -> list[str]:
 
 
 def _found(variable: str, program: str) -> list[str]:
-    """One of our own programs: where it was, or else where it is installed."""
+    """Returns lines that find one of our programs: at its recorded path, or else where it is installed."""
     name = shlex.quote(program.rpartition("/")[2])
     return [
         f"{variable}=${{{variable}:-{_inside_braces(program)}}}",
@@ -178,7 +180,7 @@ def _hides(observation: Observation) -> bool:
 
 
 def _inner(observation: Observation, chosen: Mapping[str, Act], paths: Paths) -> tuple[Sequence[str], list[str]]:
-    """The words inside the sandbox, and the lines that they need before."""
+    """Returns the words inside the sandbox, and the lines that must run before them."""
     if not _probes(observation):
         return (), []
     words = in_words(next(iter(chosen.values())), paths) if len(chosen) == 1 else None

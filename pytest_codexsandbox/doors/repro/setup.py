@@ -62,7 +62,7 @@ while True:
 
 
 def lay(givens: Iterable[Given], paths: Paths) -> list[str]:
-    """Lines that put there what an act needs."""
+    """Returns lines that create the files that an act needs."""
     lines: list[str] = []
     for given in dict.fromkeys(givens):
         path = paths.word(given.path)
@@ -97,7 +97,7 @@ def _database(given: Given, path: str, paths: Paths) -> list[str]:
 
 
 def rig(kind: str, *, port: int = 0) -> list[str]:
-    """Lines that start a server outside the sandbox; it says what reaches it."""
+    """Returns lines that start a server outside the sandbox; it prints what reaches it."""
     return [
         f"cat > \"$R/rig.py\" <<'RIG'{RIG}RIG",
         "ABSTRACT=codexsandbox-repro-$$",
@@ -107,7 +107,7 @@ def rig(kind: str, *, port: int = 0) -> list[str]:
 
 
 def hidden() -> list[str]:
-    """Lines that make the program of guest/hidden_program.py: only a descriptor of this shell names it."""
+    """Returns lines that make the program of guest/hidden_program.py, which only a descriptor of this shell names."""
     return [
         'printf \'#!/bin/sh\\nprintf through > "$1"\\n\' > "$R/hidden"',
         'chmod 755 "$R/hidden"; exec 9< "$R/hidden"; rm "$R/hidden"',
@@ -116,7 +116,7 @@ def hidden() -> list[str]:
 
 
 def shows(looks: Sequence[str], paths: Paths) -> list[str]:
-    """Lines that show paths as they are outside the sandbox; `PATH#rows` shows a database's rows."""
+    """Returns lines that show paths as they are outside the sandbox; `PATH#rows` shows a database's rows."""
     lines = []
     for look in dict.fromkeys(looks):
         path, _, rows = look.partition("#")

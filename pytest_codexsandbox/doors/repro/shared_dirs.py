@@ -30,7 +30,9 @@ take_away() {  # of what Codex made, the empty folders and files; everything of 
 
 
 def take_away(acts: Mapping[str, Act], world: World) -> str:
-    """The function that the script ends with; names in shared folders carry the name of the recorded world."""
+    """Returns the shell function that the script ends with. Names in shared folders contain the recorded world's
+    name.
+    """
     told = msgspec.json.encode(acts).decode()
     places = (f"{world.values.get(place, '')}/cx-{world.id}-" for place in ("TMP", "SHM"))
     named = "".join(f" {shlex.quote(place)}*" for place in places if place in told)

@@ -41,13 +41,13 @@ RIGS: Final = {"http": "http", "dns": "dns-udp", "unix-connect": "unix"}  # what
 
 
 def in_words(act: Act, paths: Paths) -> Words | None:
-    """The act (filled) as words of the shell; None when only the probe can show it."""
+    """Returns the filled act as words of the shell; None if only the probe can perform it."""
     made = VERBS.get(act.verb)
     return made(act, paths) if made else None
 
 
 def rig_of(act: Act, paths: Paths) -> str:
-    """The kind of rig that the act talks to, "" = none."""
+    """Returns the kind of listener that the act connects to; "" if none."""
     if act.verb == "dns":
         return f"dns-{act.params.get('transport', 'udp')}"
     if act.verb == "unix-connect":

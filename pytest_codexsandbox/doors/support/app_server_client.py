@@ -1,4 +1,4 @@
-"""A live `codex app-server` that is asked: newline-delimited JSON-RPC through an environment's own pipes."""
+"""App-server client: queries a live `codex app-server` by newline-delimited JSON-RPC through an environment's pipes."""
 
 import json
 import time
@@ -19,7 +19,7 @@ _TO_END: Final = 5.0
 
 
 class Refused(Exception):
-    """Codex answered with an error: its own words."""
+    """Codex answered with an error, which is quoted."""
 
 
 class Ended(Exception):
@@ -31,7 +31,7 @@ class Ended(Exception):
 
 
 class AskingServer:
-    """Started by its first question; to be closed."""
+    """A live app-server, started at once. The caller closes it."""
 
     def __init__(self, environment: Environment, command: Command, *, patience: float) -> None:
         self._process = environment.spawn(command)
@@ -47,7 +47,7 @@ class AskingServer:
             raise
 
     def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The result; Refused, Ended, or a HarnessError where no answer came in time."""
+        """Returns the result. Raises Refused, Ended, or a HarnessError if no answer comes in time."""
         self._number += 1
         until = time.monotonic() + self._patience
         self._write({"id": self._number, "method": method, "params": params})
@@ -68,7 +68,7 @@ class AskingServer:
         self._process.write(json.dumps(message).encode() + b"\n")
 
     def _message(self, method: str, until: float) -> dict[str, Any]:
-        """The next line that is one."""
+        """Returns the next line that is a JSON object; skips others."""
         while True:
             line, end, rest = self._buffer.partition(b"\n")
             if not end:

@@ -9,7 +9,7 @@ SEARCH_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 
 
 def surroundings(world: World, call: Call) -> dict[str, str]:
-    """Every variable of the call; `call.env` has the last word."""
+    """Returns every variable of the call; `call.env` overrides the others."""
     built = {
         "PATH": SEARCH_PATH,
         "HOME": world.values["HOME"],

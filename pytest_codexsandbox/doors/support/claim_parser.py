@@ -1,4 +1,7 @@
-"""The answers of an app-server as a Claim: the same words for every release, paths as placeholders. Pure."""
+"""Claim parser: turns the answers of an app-server into a Claim. Pure.
+
+A claim has the same words for every release, and placeholders for paths.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -27,7 +30,7 @@ def claim_of(
     *,
     fresh: bool,
 ) -> Claim:
-    """`read`: the table of config/read; `started`: the answer to thread/start."""
+    """Returns the claim. `read`: the table of config/read; `started`: the answer to thread/start."""
     sandbox = started.get("sandbox") or {}
     mode = MODES.get(str(sandbox.get("type")), "")
     no_slash_tmp, no_tmpdir = bool(sandbox.get("excludeSlashTmp")), bool(sandbox.get("excludeTmpdirEnvVar"))
@@ -53,7 +56,7 @@ def claim_of(
 
 
 def shown(world: World, path: str) -> str:
-    """The path as a placeholder of the world, the longest that holds it; one that is elsewhere as it is."""
+    """Returns the path with the longest matching placeholder of the world; a path elsewhere is unchanged."""
     for name in sorted(PLACES, key=lambda name: len(world.values.get(name, "")), reverse=True):
         place = world.values.get(name, "")
         if place and (path == place or path.startswith(place.rstrip("/") + "/")):
@@ -62,7 +65,7 @@ def shown(world: World, path: str) -> str:
 
 
 def told(world: World, text: str) -> str:
-    """Codex' words with placeholders where it names the world's folders."""
+    """Returns Codex's words, with placeholders for the world's folders."""
     for name in sorted(PLACES[:-2], key=lambda name: len(world.values.get(name, "")), reverse=True):
         text = text.replace(world.values[name], f"@{name}@") if world.values.get(name) else text
     return text
@@ -76,7 +79,7 @@ def _network(mode: Mode, sandbox: Mapping[str, Any]) -> bool | None:
 
 
 def _approval(told: Any) -> str:
-    """A word; a policy of several answers by the name of its table."""
+    """Returns the approval policy as a word; for a table, its name."""
     return told if isinstance(told, str) else ", ".join(map(str, told)) if isinstance(told, Mapping) else ""
 
 

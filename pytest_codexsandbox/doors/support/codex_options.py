@@ -24,7 +24,9 @@ _EVERYTHING: Final = ("-c", 'sandbox_mode="danger-full-access"', "-c", 'approval
 
 
 def settings_of(words: Sequence[str], *, door: str) -> tuple[str, ...]:
-    """Unavailable names the first word that stands for no setting."""
+    """Returns the settings that these words stand for. Unavailable names the first word without an equivalent
+    setting.
+    """
     rest = list(words)
     taken: list[str] = []
     last: list[str] = []
@@ -46,8 +48,10 @@ def settings_of(words: Sequence[str], *, door: str) -> tuple[str, ...]:
 
 
 def exec_words(words: Sequence[str], *, door: str) -> tuple[str, ...]:
-    """Behind `codex exec`, which takes every word that says what Codex may do but the one about approvals: that stands
-    before the subcommand."""
+    """Returns words for `codex exec`, which takes every option about permissions except the one about approvals.
+
+    That option becomes a setting.
+    """
     told: list[str] = []
     for name, taken in _taken(words):
         valued = len(taken) > 1 or name != taken[0]
@@ -56,13 +60,13 @@ def exec_words(words: Sequence[str], *, door: str) -> tuple[str, ...]:
 
 
 def settings_alone(words: Sequence[str]) -> tuple[str, ...]:
-    """Those that may stand behind any subcommand; the others are left out."""
+    """Returns the words that any subcommand accepts; leaves out the others."""
     known = (*SETTINGS, *_STANDS_FOR, *_BYPASS)
     return settings_of([word for name, taken in _taken(words) if name in known for word in taken], door="")
 
 
 def _taken(words: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each option by its name, with its value."""
+    """Yields each option by its name, with its value."""
     rest = list(words)
     while rest:
         word = rest.pop(0)

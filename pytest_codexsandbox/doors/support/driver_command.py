@@ -38,7 +38,7 @@ QUIET: Final = (
 def driver_command(
     driver: str, codex: Sequence[str], inner: Sequence[str], world: World, call: Call, *, why: str
 ) -> Command:
-    """The command that starts a driver; `codex`: the words that it starts Codex with."""
+    """Returns the command that starts a driver. `codex`: the words that the driver starts Codex with."""
     channel = world.fill(CHANNEL)
     program = posixpath.join(posixpath.dirname(world.values["PROBE"]), driver)
     return Command(
@@ -58,14 +58,14 @@ def as_words(overrides: Sequence[str] | Iterator[str]) -> tuple[str, ...]:
 
 
 def policy_of(policy: Policy, world: World, call: Call) -> Iterator[str]:
-    """A policy as overrides: these doors take all of it there, in every release."""
+    """Returns a policy as overrides: in every release these doors accept all of it that way."""
     yield f'sandbox_mode="{policy.mode}"'
     if policy.mode == "workspace-write":
         yield from details_of(policy, world, call)
 
 
 def with_driver_error(observation: Observation) -> Observation:
-    """A driver that could not converse says nothing about Codex: its words are the call's error."""
+    """Makes a driver's failure the error of the call, since it says nothing about Codex."""
     if (observation.ended, observation.code) != ("exit", FAULT) or observation.ready or observation.error:
         return observation
     ours = [line for line in observation.stderr.splitlines() if line.startswith(_SAID)]

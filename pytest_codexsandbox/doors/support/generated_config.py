@@ -1,7 +1,7 @@
-"""A door at which a policy is not asked for by our overrides, but by what a generator wrote for it.
+"""Generated config: a door whose policy comes from the files of a generator, and not from our overrides.
 
-Each call is a process of its own that is started after the files are there: what it enforces is what they say, and not
-what an older server remembers.
+Each call starts a process of its own after the files are written. So it enforces what the files say, and not what an
+older server remembers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,9 @@ class Asking(Protocol):
 
 
 class ConfiguredDoor(Door):
-    """Has the name of the door that it leads through. `write` is asked once for each world."""
+    """A door with the generator's files. It has the name of the door that it wraps. `write` is called once for each
+    world.
+    """
 
     def __init__(self, door: Asking, write: WriteConfig) -> None:
         self.name, self.needs = door.name, door.needs
@@ -48,7 +50,7 @@ class ConfiguredDoor(Door):
         return msgspec.structs.replace(made, env=env)
 
     def lay(self, environment: Environment, policy: Policy, world: World) -> tuple[Given, ...]:
-        """Put the files where Codex finds them."""
+        """Puts the files where Codex finds them."""
         files = {world.fill(path): file for path, file in self._of(world, policy).files.items()}
         for path, file in files.items():
             environment.put(path, file.content, file.mode)

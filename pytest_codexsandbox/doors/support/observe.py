@@ -1,4 +1,4 @@
-"""One call, from a fresh world to an observation: lay, look, run, look again, read what the probe said."""
+"""Observe: makes one call in a fresh world, from the creation of files to the parsed output of the probe."""
 
 import hashlib
 import re
@@ -35,7 +35,7 @@ SQLITE_COMPANIONS: Final = ("", "-journal", "-wal", "-shm")
 def observe(
     door: Door, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
 ) -> tuple[Observation, ...]:
-    """Perform `acts` through `door`: one observation for each of the call's copies, each in a world of its own."""
+    """Performs `acts` through `door`: one observation for each of the call's copies, each in a world of its own."""
     asked = call or Call()
     ordered = in_order(acts, asked)
     takes: list[_Take] = []
@@ -66,8 +66,10 @@ def _cleared(environment: Environment, takes: "list[_Take]") -> Iterator[None]:
 
 
 def _undisturbed(environment: Environment, commands: Sequence[Command]) -> tuple[CommandResult, ...]:
-    """Run them; again where a mount of the machine went away just then: nothing ran in there, and nothing is changed.
-    Copies that did run are not run twice."""
+    """Runs the copies. Repeats them if every one failed because a mount of the machine went away at that moment.
+
+    Nothing ran then, and nothing was changed. If one copy ran, none is repeated.
+    """
     for _ in range(DISTURBED):
         ended = environment.run_together(commands) if len(commands) > 1 else (environment.run(commands[0]),)
         if not all(_was_disturbed(one) for one in ended):
@@ -97,7 +99,7 @@ class _Take:
         self._laid: tuple[Given, ...] = ()
 
     def prepare(self, subject: Subject, call: Call) -> Command:
-        """Everything up to the start: the command, the world as the acts want it, and what is there before."""
+        """Prepares everything up to the start: the command, the world's files, and the survey before the call."""
         inner = fill(self.world, call.argv, FORBIDDEN) if call.argv else self._probe()
         self._command = self._door.command(subject, self._policy, self.world, inner, call)
         if not call.argv:
@@ -212,7 +214,7 @@ class _Take:
         )
 
     def _tokens(self) -> Iterator[str]:
-        """Names of acts: a rig is asked only for those that were told theirs. No other could have said it."""
+        """Yields the names of acts that were given a listener's address. No other act can have reached a listener."""
         for act_id, act in self._filled.items():
             name = self.world.fill("@NAME@", act=name_word(act_id))
             if name in repr(act.params):
@@ -223,7 +225,7 @@ class _Take:
         return {f"@{place}@/{name}": place for place in SEARCHED}
 
     def _left_behind(self, found: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The litter, and the places in which the search proved that it sees."""
+        """Returns the leftovers, and the folders in which the search was proved to see files."""
         ours = self._planted()
         return tuple(path for path in found if path not in ours), tuple(ours[path] for path in found if path in ours)
 
@@ -238,7 +240,7 @@ class _Take:
 
 
 def _without(value: Any) -> Any:
-    """The value without credentials, however deep they lie."""
+    """Returns the value without credentials, at any depth."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
@@ -251,7 +253,7 @@ def _companions(kind: str) -> tuple[str, ...]:
 
 
 def _machine_error(ended: CommandResult) -> str:
-    """A call that took too long is an answer of the subject; one that was never started, or got lost, is none."""
+    """Returns why a call was never started or got lost; "" for a timeout, which is an answer of the subject."""
     return ended.error if ended.ended in ("not-started", "lost") else ""
 
 
@@ -260,7 +262,7 @@ def _shown(look: PathState, path: str) -> PathState:
 
 
 def _clean(row: ActResult) -> ActResult:
-    """Bounded as well: who speaks in the probe's name need not keep to the probe's limits."""
+    """Bounds the probe's results as well: a forger of its output need not keep to the probe's limits."""
     return msgspec.structs.replace(
         row,
         errno=row.errno[:80],
@@ -271,7 +273,7 @@ def _clean(row: ActResult) -> ActResult:
 
 
 def _bounded(data: bytes) -> str:
-    """At most TEXT_LIMIT characters, from both ends, since a failure often stands last."""
+    """Returns at most TEXT_LIMIT characters, from both ends, since a failure is often printed last."""
     half, more = TEXT_LIMIT // 2 - 40, 1024  # `more`: a credential at the cut is still seen whole
     if len(data) <= TEXT_LIMIT:
         text = redact(text_of(data))

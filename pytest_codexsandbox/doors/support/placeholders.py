@@ -1,4 +1,4 @@
-"""Acts with their placeholders filled for one world, and as the PLAN that the probe is given. Pure."""
+"""Placeholders: fills the acts for one world, and encodes them as the PLAN argument of the probe. Pure."""
 
 import base64
 import zlib
@@ -17,21 +17,21 @@ ONE_WORD: Final = 128 * 1024 - 1  # the kernel's limit for one word of an argv (
 
 
 def name_word(act_id: str) -> str:
-    """An act id as a part of a file name: what `@NAME@` ends with."""
+    """Returns an act id as a part of a file name, the end of `@NAME@`."""
     return act_id.replace("/", "-").replace(".", "-")
 
 
 def looked_at(act: Act) -> tuple[str, ...]:
-    """The paths of an act that are seen from outside, with their placeholders."""
+    """Returns the paths of an act that are surveyed from outside, with their placeholders."""
     to = act.params.get("to") if act.verb in ("rename", "link") else None
     paths = (act.path, *(path for path in (to,) if isinstance(path, str)))
     return tuple(dict.fromkeys((*(path for path in paths if path.startswith(("@", "/"))), *act.looks)))
 
 
 def in_order(acts: Mapping[str, Act], call: Call) -> dict[str, Act]:
-    """The acts of one call as they are performed: the base acts first, the one that ends the probe last.
+    """Returns the acts of one call in the order of execution: base acts first, the act that ends the probe last.
 
-    A call with a command of its own performs none. What that command did outside, where it was told to, is looked at.
+    A call with a command of its own performs no acts. The paths that the command was told to change are surveyed.
     """
     if call.argv:
         return {FORBIDDEN: BASE_ACTS[FORBIDDEN], **acts}
@@ -45,7 +45,7 @@ def in_order(acts: Mapping[str, Act], call: Call) -> dict[str, Act]:
 
 
 def fill(world: World, value: Any, act_id: str = "") -> Any:
-    """`value` with every text in it filled, however deep it lies."""
+    """Returns `value` with every text in it filled, at any depth."""
     if isinstance(value, str):
         return _fill_text(world, value, act_id)
     if isinstance(value, Mapping):
@@ -78,7 +78,7 @@ def fill_given(world: World, act_id: str, given: Given) -> Given:
 
 
 def plan_word(filled: Mapping[str, Act]) -> str:
-    """The PLAN argument of the probe."""
+    """Returns the PLAN argument of the probe."""
     acts = [{"id": act_id, "verb": a.verb, "path": a.path, "params": a.params} for act_id, a in filled.items()]
     word = base64.b64encode(zlib.compress(msgspec.json.encode({"acts": acts}), 9)).decode()
     if len(word) >= ONE_WORD:
@@ -90,6 +90,6 @@ def plan_word(filled: Mapping[str, Act]) -> str:
 
 
 def read_plan_word(word: str) -> list[dict[str, Any]]:
-    """The acts of a PLAN argument."""
+    """Returns the acts of a PLAN argument."""
     acts: list[dict[str, Any]] = msgspec.json.decode(zlib.decompress(base64.b64decode(word)))["acts"]
     return acts

@@ -21,7 +21,7 @@ class Spoken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(output: bytes, nonce: str, asked: Collection[str]) -> Spoken:
-    """Read the output of a probe that was asked for the acts `asked`, in this order."""
+    """Parses the output of a probe that was asked for the acts `asked`, in this order."""
     said, rest = _divide(output, f"\x1ecx:{nonce}:".encode())
     listener = _Listener(asked)
     for line in said:
@@ -32,7 +32,9 @@ def parse(output: bytes, nonce: str, asked: Collection[str]) -> Spoken:
 
 
 def _divide(output: bytes, marker: bytes) -> tuple[list[bytes], bytes]:
-    """The probe's lines and the rest. A line without its end was cut off when the probe was ended: it says nothing."""
+    """Separates the probe's lines from the rest. Drops a line without its end, which was cut off when the probe was
+    ended.
+    """
     said: list[bytes] = []
     rest: list[bytes] = []
     place = 0
@@ -47,7 +49,7 @@ def _divide(output: bytes, marker: bytes) -> tuple[list[bytes], bytes]:
 
 
 class _Listener:
-    """Hears one line after the other and keeps the first thing that does not fit."""
+    """Reads one line after the other and keeps the first protocol error."""
 
     def __init__(self, asked: Collection[str]) -> None:
         self._asked = asked

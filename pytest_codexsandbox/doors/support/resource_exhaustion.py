@@ -19,7 +19,10 @@ FULL: Final = 16 << 20  # bytes: a disk with less is full, whoever gives room ba
 
 
 def exhausted_resource(ended: CommandResult, rest: bytes = b"", *, errnos: Sequence[str] = ()) -> str:
-    """ "" or what the kernel refused to a call for want of it. `rest`: what it printed; `errnos`: of its acts."""
+    """Returns what the kernel refused to a call for lack of a resource, or "".
+
+    `rest`: the call's other output. `errnos`: of its acts.
+    """
     said = (ended.stderr, rest)
     if ended.oom_kills and ended.ended in ("exit", "signal") and ended.code == 137:
         return f"the environment's memory was full: the kernel ended {ended.oom_kills} of its processes"
