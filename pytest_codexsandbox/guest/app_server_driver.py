@@ -1,9 +1,9 @@
-"""Runs one command through `codex app-server`: initialize, command/exec, stop. Ends with the exit code that it told.
+"""App-server driver: runs one command through `codex app-server`, and ends with the exit code that Codex reports.
 
     PYTHON -I -S app_server_driver.py CHANNEL COUNT CODEX app-server … COMMAND…      COUNT: of Codex' words
 
-The command's words go through CHANNEL (fifo_channel.py), Codex' own to stderr. It stands alone, with the files beside
-it: the standard library of Python 3.9.
+The steps are initialize, command/exec, stop. The command's output passes through CHANNEL (fifo_channel.py), Codex's own
+goes to stderr. The driver runs with only the files beside it: the standard library of Python 3.9.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ class Server:
         self._number = 0
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The answer; where Codex refuses, its words are ours and we end with 1, or as it says that the command did."""
+        """Returns the answer.
+
+        If Codex refuses, the driver prints the refusal and ends with 1. If the refusal reports the command's own end,
+        the driver returns that end.
+        """
         self._number += 1
         self._send({"id": self._number, "method": method, "params": params}, method)
         while True:
@@ -69,7 +73,7 @@ class Server:
             self._gone(method)
 
     def _read(self, method: str) -> dict[str, Any]:
-        """The next message. What is none is passed on: it may be all that there is to be seen."""
+        """Returns the next message. Prints lines that are no message: they may be the only trace of an error."""
         assert self.codex.process.stdout is not None
         while line := self.codex.process.stdout.readline():
             try:

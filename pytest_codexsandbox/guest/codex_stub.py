@@ -1,8 +1,8 @@
-"""The stub `codex` on a generator's PATH: `PYTHON -I -S codex_stub.py FOLDER WORKS CODEX ARG…`.
+"""Codex stub: the `codex` on a generator's PATH: `PYTHON -I -S codex_stub.py FOLDER WORKS CODEX ARG…`.
 
-Writes down how it was called. A call that starts no work becomes CODEX, so that the generator gets Codex's own answer.
-A start of work becomes CODEX where WORKS is 1, and ends well otherwise. It stands alone, with the files beside it: the
-standard library of Python 3.9.
+Records how it was called. A call that starts no work becomes CODEX, so that the generator gets Codex's own answer. A
+start of work becomes CODEX if WORKS is 1, and otherwise ends with success. The stub runs with only the files beside it:
+the standard library of Python 3.9.
 """
 
 from __future__ import annotations

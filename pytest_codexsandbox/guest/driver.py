@@ -64,7 +64,7 @@ class Codex:
         self._erring.join(1.0)
 
     def end_as_it_did(self, why: str) -> NoReturn:
-        """It has ended before it told how the command ended: as it ends, we end."""
+        """Ends the driver as Codex ended, when Codex ended before it reported the end of the command."""
         self.ended()
         code = self.process.returncode
         if not self.spoke or not code:
@@ -81,7 +81,7 @@ def told(text: str) -> None:
 
 
 def fault(why: str) -> NoReturn:
-    """We could not converse; what Codex would have done is not known."""
+    """Ends the driver with FAULT: it could not talk to Codex, so Codex's own answer is unknown."""
     told(why)
     leave(FAULT)
 
@@ -92,7 +92,9 @@ def leave(code: int) -> NoReturn:
 
 
 def arguments(words: list[str]) -> tuple[str, list[str], list[str]]:
-    """CHANNEL COUNT CODEX… COMMAND…: the folder of the channel, Codex' words (so many), the command's."""
+    """Splits CHANNEL COUNT CODEX… COMMAND… into the channel's folder, Codex's words (COUNT of them), and the
+    command's.
+    """
     count = int(words[1])
     return words[0], words[2 : 2 + count], words[2 + count :]
 

@@ -1,7 +1,7 @@
-"""Tries what a confined generator must not be able to do, and says how far it got: "" where the act was done.
+"""Escape attempts: tries what a confined generator must not be able to do; prints "" for each act that succeeded.
 
-`PYTHON -I -S escape_attempts.py SPEC` tries; `… decoy WORD` waits to be found, signalled or traced until its stdin
-ends; `… terminal ARGV…` gives ARGV a terminal of its own and says whether it could type into it, as `… type` tries to.
+`PYTHON -I -S escape_attempts.py SPEC` tries. `… decoy WORD` waits to be found, signalled or traced until its stdin
+ends. `… terminal ARGV…` gives ARGV a terminal and reports whether ARGV could type into it, as `… type` tries to.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TYPED: Final = b"q"
 
 
 def attempts(spec: Dict[str, Any]) -> Dict[str, Callable[[], None]]:  # noqa: UP006
-    """Each raises OSError unless it could be done."""
+    """Returns the acts; each raises OSError unless it succeeds."""
     return {
         **{f"enter {path}": lambda path=path, seen=seen: _same(path, seen) for path, seen in spec["folders"].items()},  # type: ignore[misc]
         "read a file outside": lambda: _read(spec["canary"]),
@@ -57,7 +57,7 @@ def tried(spec: Dict[str, Any]) -> Dict[str, str]:  # noqa: UP006
 
 
 def _sets() -> None:
-    """Opened, not written: who can open one could."""
+    """Opens a kernel setting for writing and writes nothing: a process that can open it could change it."""
     last = OSError("there are none")
     for path in _SETTINGS:
         try:
@@ -87,7 +87,7 @@ def _write(path: str) -> None:
 
 
 def _unix(path: str) -> None:
-    """Through its folder: the name of a socket may have a hundred letters, that of a folder more."""
+    """Connects through the socket's folder: a socket's name may have about a hundred letters, a folder's path more."""
     folder = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
     try:
         _connect(socket.AF_UNIX, f"/proc/self/fd/{folder}/{os.path.basename(path)}")
@@ -146,7 +146,7 @@ def spaces() -> dict[str, str]:
 
 # ---- typing into a terminal
 def typed() -> str:
-    """Into the terminal that we were started from: its own, or the one that stdin is."""
+    """Types into the terminal that is its stdin, or into its controlling terminal. Returns "" if one accepted it."""
     found = ""
     for terminal in ("/proc/self/fd/0", "/dev/tty"):
         try:

@@ -118,7 +118,7 @@ class Loop:
             self.turn(3600.0)
 
     def turn(self, longest: float) -> None:
-        """Wait once, and serve whatever came."""
+        """Waits once, and handles every event."""
         if self._timers:
             longest = min(longest, max(0.0, self._timers[0][0] - time.monotonic()))
         if self.beats:
@@ -139,7 +139,7 @@ class Loop:
 
 
 class Outbox:
-    """Writes without blocking; what does not fit now waits for its turn."""
+    """Writes without blocking; the rest waits until the pipe accepts it."""
 
     def __init__(self, loop: Loop, fd: int, *, lost: Callable[[], None], drained: Callable[[], None]) -> None:
         self._loop, self._fd, self._lost, self._drained = loop, fd, lost, drained

@@ -1,9 +1,9 @@
-"""Runs one command through `codex exec`: a turn in which the model (ours, on loopback) asks for just that command.
+"""Exec turn driver: runs one command through `codex exec`: a turn in which our model on loopback asks for that command.
 
     PYTHON -I -S exec_turn_driver.py CHANNEL COUNT CODEX exec … COMMAND…      COUNT: of Codex' words
 
-Ends with the exit code that Codex told its model. The command's words go through CHANNEL (fifo_channel.py), Codex' own
-to stderr. It stands alone, with the files beside it: the standard library of Python 3.9.
+Ends with the exit code that Codex reports to the model. The command's output passes through CHANNEL (fifo_channel.py),
+Codex's own goes to stderr. The driver runs with only the files beside it: the standard library of Python 3.9.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EVENTS = 64
 
 
 def overrides(address: str) -> list[str]:
-    """Words that make our model Codex' own, whatever a file says: they stand behind all others."""
+    """Returns the words that select our model, whatever a file says; they come after all others."""
     provider = {**PROVIDER, "base_url": json.dumps(address)}
     pairs = {
         "model": json.dumps(NAME),
@@ -52,7 +52,7 @@ def overrides(address: str) -> list[str]:
 
 
 def listen(events: IO[bytes]) -> None:
-    """Pass on what Codex says of itself. Of its commands it says too little and too much: the model is told better."""
+    """Prints Codex's messages about itself. Drops those about its commands, because the model gets a better report."""
     room = _EVENTS
     for line in events:
         text = line.decode("utf-8", "replace").rstrip()
@@ -70,7 +70,7 @@ def is_of_a_command(text: str) -> bool:
 
 
 def around_proxies() -> None:
-    """Codex would ask a proxy for our loopback address too."""
+    """Keeps Codex from asking a proxy for our loopback address."""
     if any(os.environ.get(name) for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")):
         os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
 

@@ -81,13 +81,13 @@ def os_release() -> dict[str, str]:
 
 
 def landlock() -> int:
-    """The ABI; 0 where the kernel has none, or refuses to say."""
+    """Returns the Landlock ABI; 0 if the kernel has none, or refuses to report it."""
     answer: int = ctypes.CDLL(None, use_errno=True).syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)
     return max(0, answer)
 
 
 def container() -> dict[str, str]:
-    """Hints that this is one, and what its cgroup is."""
+    """Returns hints that this environment is a container, and its cgroup."""
     hints = {"cgroup": _read("/proc/self/cgroup")[:500]}
     for path, name in (("/.dockerenv", "docker"), ("/run/.containerenv", "podman")):
         if os.path.exists(path):
@@ -96,13 +96,13 @@ def container() -> dict[str, str]:
 
 
 def bwrap(path: str) -> dict[str, Any]:
-    """The bubblewrap that is found on this PATH; {} when there is none."""
+    """Returns the bubblewrap that is found on this PATH; {} if there is none."""
     found = bwrap_file(path)
     return {**found, "version": _said([found["path"], "--version"])} if found else {}
 
 
 def bwrap_file(path: str) -> dict[str, Any]:
-    """The same without starting it."""
+    """Returns the same as `bwrap`, without starting the program."""
     found = shutil.which("bwrap", path=path)
     if not found:
         return {}
@@ -125,7 +125,7 @@ def bwrap_file(path: str) -> dict[str, Any]:
 
 
 def _attribute(path: str, name: str) -> str:
-    """In hexadecimal; "" where the file has none."""
+    """Returns an extended attribute in hexadecimal; "" if the file has none."""
     try:
         return os.getxattr(path, name).hex()
     except OSError:
@@ -133,7 +133,7 @@ def _attribute(path: str, name: str) -> str:
 
 
 def _said(argv: list[str]) -> str:
-    """The first line that a program prints; what went wrong when it prints none."""
+    """Returns the first line that a program prints, or what failed if it prints none."""
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, env={}, check=False)
     except (OSError, subprocess.SubprocessError) as problem:
@@ -142,7 +142,9 @@ def _said(argv: list[str]) -> str:
 
 
 def digests(folder: str) -> dict[str, str]:
-    """Every file below, by sha256: what an administrator settled is part of what is measured."""
+    """Returns the sha256 of every file below a folder, because an administrator's settings are part of what is
+    measured.
+    """
     found: dict[str, str] = {}
     for here, _, names in os.walk(folder):
         for name in sorted(names)[:200]:
@@ -160,7 +162,7 @@ def digest(path: str) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _digest_of_version(path: str, *version: int) -> str:
-    """Any write changes the numbers: a file that stays as it is is read once."""
+    """Returns the digest of one version of a file. Any write changes the numbers, so an unchanged file is read once."""
     return digest(path)
 
 

@@ -1,4 +1,4 @@
-"""One call of fake_codex.py: the command as its child, what the child is given, and what becomes of it."""
+"""Fake call: one call of fake_codex.py: runs the command as a child, confines it, and passes its output on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Call:
         self.environment = self._environment()
 
     def _granted(self, root: str) -> bool:
-        """A root that is not there is skipped; a file is one; a folder that the user cannot write is harmless."""
+        """Checks whether a root is granted: a missing root is skipped; a file, or a folder that the user cannot write,
+        is harmless.
+        """
         faults = {
             "root:missing-kills": not os.path.exists(root),
             "root:missing-inside-kills": not os.path.exists(root) and root.startswith(os.getcwd() + os.sep),
@@ -64,12 +66,14 @@ class Call:
         return acts
 
     def _unconfined(self) -> bool:
-        """`unconfined:command`: whatever is no probe; `unconfined:VERB`: a probe with such an act."""
+        """Checks for a flaw: `unconfined:command` concerns any command but a probe, `unconfined:VERB` a probe with such
+        an act.
+        """
         asked = {str(act["verb"]) for act in self.acts()} if is_probe(self.command) else {"command"}
         return any("unconfined:" + word in self.flaws for word in asked)
 
     def execute(self) -> NoReturn:
-        """Become the command, or the restrained probe in its place."""
+        """Becomes the command, or the restrained probe in its place."""
         if self.folder:
             os.chdir(self.folder)
         quiet = "command:silent" in self.flaws
@@ -83,7 +87,7 @@ class Call:
         os.execve(self.command[0], padded(self.command), {**self.environment, "CX_RESTRAINT": json.dumps(order)})
 
     def run(self, prepare: Callable[[], None] | None = None, started: Callable[[], None] | None = None) -> int:
-        """The exit code of the command, after everything that it started has ended."""
+        """Returns the exit code of the command, after everything that it started has ended."""
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         child = os.fork()
         if not child:
@@ -132,7 +136,7 @@ class Call:
 
 
 def padded(argv: list[str]) -> list[str]:
-    """Words for execve that start restrained_probe.py and are exactly as many bytes as `argv`: see `wear` there."""
+    """Returns words for execve that start restrained_probe.py, exactly as many bytes as `argv`: see `wear` there."""
     first = [argv[0], "-I", "-S", RESTRAINED]
     room = sum(len(os.fsencode(word)) + 1 for word in argv) - sum(len(os.fsencode(word)) + 1 for word in first)
     half = room // 2
@@ -224,7 +228,7 @@ def descendants() -> list[int]:
 
 
 class AlteringPipe:
-    """Less or more comes out than went in. Only the second megabyte is touched, so that no row of a probe is."""
+    """A pipe that loses or adds output. It changes only the second megabyte, so that no row of a probe is changed."""
 
     START, END = 1 << 20, 2 << 20
 
@@ -269,7 +273,7 @@ class AlteringPipe:
                 return
 
     def _first_rows(self, data: bytes) -> bool:
-        """Pass on, line by line, what a probe says until it has said its rows; False when that is so."""
+        """Passes a probe's output on, line by line; False once the probe has printed its rows."""
         *lines, self.rest = (self.rest + data).split(b"\n")
         for line in lines:
             write_all(1, line + b"\n")

@@ -1,14 +1,12 @@
-"""A program that takes the command line of `codex sandbox`, and keeps or breaks its promises as it was told.
+"""Fake Codex: takes the command line of `codex sandbox`, and keeps or breaks its promises as requested.
 
     PYTHON -I -S fake_codex.py '{"conduct": "restrained", "flaws": ["socket:INET"]}' [OPTIONS] sandbox [OPTIONS] CMD…
 
-It is an `app-server` and an `exec` as well (fake_doors.py).
-
-`conduct` is what it does with the command: `restrained` runs the probe under restrained_probe.py and any other command
-as it is; the others are in DOING. A flaw changes one thing: those that concern files, sockets and databases are
-restraint.py's, the rest is dealt with in fake_call.py and here. A probe is recognised by its argv.
-
-It stands alone, with the files beside it: standard library only, Python 3.9 or newer.
+It is an `app-server` and an `exec` as well (fake_doors.py). `conduct` selects how it runs the command: `restrained`
+runs the probe under restrained_probe.py and any other command unchanged; DOING lists the others. A flaw changes one
+thing. restraint.py implements flaws of files, sockets and databases; fake_call.py and this module implement the rest. A
+probe is recognised by its argv. The program runs with only the files beside it: standard library only, Python 3.9 or
+newer.
 """
 
 from __future__ import annotations
@@ -132,8 +130,10 @@ class Asked:
             self.folder = value
 
     def under_a_file(self) -> None:
-        """With what the file says, where the command line is silent. As in Codex, `app-server` starts with a broken one
-        as with none, and tells of it when it is asked."""
+        """Adds the settings of the file that the command line does not set.
+
+        As in Codex, `app-server` starts with a broken file as with none, and reports it when it is asked.
+        """
         try:
             self.options = {**fake_doors.of_the_file(), **self.options}
         except fake_doors.Broken as broken:
@@ -160,7 +160,9 @@ class Asked:
 
 
 def value_of(text: str) -> Any:
-    """TOML as far as overrides need it: a string, a boolean, a list of strings; else the raw text, as in Codex."""
+    """Parses TOML as far as overrides need it: a string, a boolean, a list of strings; else the raw text, as in
+    Codex.
+    """
     if len(text) > 1 and text[0] == text[-1] == "'":
         return text[1:-1]
     try:
@@ -173,7 +175,7 @@ def value_of(text: str) -> Any:
 
 
 def restrained(call: Call) -> int:
-    """The way of a correct sandbox, and of every mutant of it."""
+    """Behaves like a correct sandbox, and like every mutant of one."""
     if any(flaw.startswith(("output:", "stdin:")) for flaw in call.flaws):
         return AlteringPipe(call).run()
     return call.run()
@@ -219,7 +221,7 @@ def crashes(call: Call) -> int:
 
 
 def does_it_late(call: Call) -> int:
-    """Answers like a correct sandbox, and when all answers are given lets everything through."""
+    """Answers like a correct sandbox, and lets everything through after the last answer."""
     code = call.run()
     if is_probe(call.command):
         unrestrained(call)
@@ -254,7 +256,7 @@ def does_it_twice(call: Call) -> int:
 
 
 def one_at_a_time(call: Call) -> int:
-    """Refuses to work while another call does, as a program with an unguarded, shared state would."""
+    """Refuses to work during another call, like a program with an unguarded, shared state."""
     import fcntl
 
     handle = os.open(call.launcher, os.O_RDONLY)
@@ -285,7 +287,7 @@ DOING: dict[str, Callable[[Call], int]] = {
 
 
 def told(code: int, flaws: frozenset[str]) -> int:
-    """The exit code as the caller gets it."""
+    """Returns the exit code as the caller gets it."""
     if "exit:swallowed" in flaws:
         return 0
     if ("exit:one" in flaws and code) or "exit:failure" in flaws:

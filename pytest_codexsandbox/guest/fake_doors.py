@@ -1,7 +1,6 @@
-"""fake_codex.py's other doors: `app-server` and `exec`. Here too the conduct decides what becomes of a command.
+"""Fake doors: `app-server` and `exec` of fake_codex.py. Here too the conduct decides what becomes of a command.
 
-Both read $CODEX_HOME/config.toml when they start, as far as a policy needs it; the options of the command line have
-the last word.
+Both read $CODEX_HOME/config.toml when they start, as far as a policy needs it. The command line's options override it.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ _MODES = {"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-
 
 
 class Broken(Exception):
-    """A configuration file cannot be parsed."""
+    """Raised for a configuration file that cannot be parsed."""
 
 
 def of_the_file() -> Options:
-    """Its settings by their dotted names; a Python without a parser of TOML reads none."""
+    """Returns the file's settings by their dotted names; none if this Python has no TOML parser."""
     try:
         import tomllib
     except ImportError:
@@ -57,7 +56,7 @@ def _flat(table: dict[str, Any], before: str) -> Any:
 
 
 def unwrapped(command: list[str]) -> tuple[list[str], str, str]:
-    """The probe and the two FIFOs that a shell would put it on; any other command as it is."""
+    """Returns the probe with the two FIFOs that a shell would give it; any other command unchanged."""
     found = _CHANNEL.search(command[2]) if command[:2] == ["/bin/sh", "-c"] and is_probe(command[3:]) else None
     if not found:
         return command, "", ""
@@ -66,7 +65,7 @@ def unwrapped(command: list[str]) -> tuple[list[str], str, str]:
 
 
 def ran(command: list[str], perform: Perform) -> tuple[int, str]:
-    """In a child: its exit code, and what it said on stderr."""
+    """Runs a call in a child. Returns its exit code and its stderr."""
     inner, given, said = unwrapped(command)
     reader, writer = os.pipe()
     child = os.fork()
@@ -161,7 +160,7 @@ TOOL = {
 
 
 def turn(asked: Options, perform: Perform) -> None:
-    """One question after the other until the model calls no tool any more."""
+    """Asks the model until it calls no more tools."""
     address = str(asked.get(f"model_providers.{asked.get('model_provider')}.base_url", ""))
     said: list[dict[str, Any]] = [{"type": "message", "role": "user", "content": []}]
     _event({"type": "turn.started"})
@@ -177,7 +176,7 @@ def _event(event: dict[str, Any]) -> None:
 
 
 def _asked(address: str, said: list[dict[str, Any]]) -> dict[str, Any]:
-    """The model's call of a tool; nothing when it has only words."""
+    """Returns the model's call of a tool; nothing if it answers with text only."""
     import http.client
 
     host, _, path = address.removeprefix("http://").partition("/")

@@ -39,10 +39,11 @@ def found(folder: str) -> None:
 
 
 def wrapped(folder: str, command: list[str]) -> list[str]:
-    """`command` with its stdin and stdout on the FIFOs: the words of the process that runs stay the command's own.
+    """Returns `command` with its stdin and stdout on the FIFOs, so that its process keeps the command's own words.
 
-    Landlock lets nothing be opened for writing that the policy does not name, and leaves open what is: there they are
-    inherited. Where bubblewrap sets the sandbox up, nothing is.
+    Landlock refuses to open a file for writing that the policy does not name, and keeps open files usable. So under
+    Landlock the FIFOs are inherited. Where bubblewrap sets the sandbox up, no descriptor is inherited, so they are
+    opened.
     """
     given, said = (shlex.quote(os.path.join(folder, name)) for name in (IN, OUT))
     start = 'printf \'\\006\'; exec "$0" "$@"'
@@ -56,7 +57,7 @@ def wrapped(folder: str, command: list[str]) -> list[str]:
 
 
 class Channel:
-    """Our end: our own stdin is the command's, and what it says goes to our own stdout."""
+    """The driver's end: passes its own stdin to the command, and the command's output to its own stdout."""
 
     def __init__(self, folder: str) -> None:
         found(folder)
@@ -70,7 +71,7 @@ class Channel:
         self._reading.start()
 
     def finish(self) -> None:
-        """The command has ended: what it still said is in the FIFO."""
+        """Passes on the output that is still in the FIFO after the command has ended."""
         os.write(self._wake, b"!")
         self._reading.join()
 
@@ -106,8 +107,10 @@ class Channel:
         return True
 
     def _feed(self) -> None:
-        """Not before the command holds its end: what is in a FIFO that everybody closes is lost. When we close ours it
-        sees the end of its stdin."""
+        """Feeds stdin once the command holds its end, because a FIFO that every process closes loses its content.
+
+        When the driver closes its end, the command sees the end of its stdin.
+        """
         try:
             while data := os.read(0, _CHUNK):
                 write_all(self._given, data)

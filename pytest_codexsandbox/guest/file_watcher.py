@@ -1,7 +1,7 @@
-"""Looks at one file over and over until its stdin ends, and then says all that was ever there.
+"""File watcher: looks at one file over and over until its stdin ends, and then prints every state that it saw.
 
-`PYTHON -I -S file_watcher.py TOP PATH`: one byte on stdout after the first look, a JSON line at the end. No link below
-TOP is followed.
+`PYTHON -I -S file_watcher.py TOP PATH`: one byte on stdout after the first look, a JSON line at the end. It follows no
+link below TOP.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ASK: Final = 16  # looks between two questions whether to go on
 
 
 class Files:
-    """Numbers the files that were seen. Each stays open: an inode that is in use is given to no other file."""
+    """Numbers the files that were seen. Each stays open, so that the kernel gives its inode to no other file."""
 
     def __init__(self) -> None:
         self._numbers: Dict[Tuple[int, int], int] = {}  # noqa: UP006

@@ -110,7 +110,7 @@ def _perform(function: Callable[..., Any], words: dict[str, Any], streams: list[
 
 
 def call(function: Callable[..., Any], request: dict[str, Any], result: str) -> int:
-    """The exit code: what it raised with SystemExit, 1 for any other exception."""
+    """Returns the exit code: the value of a SystemExit, 1 for any other exception."""
     try:
         told = function(_wanted(function, request))
     except SystemExit as end:
@@ -124,7 +124,7 @@ def call(function: Callable[..., Any], request: dict[str, Any], result: str) -> 
 
 
 def _wanted(function: Callable[..., Any], request: dict[str, Any]) -> Any:
-    """A function that says it takes a Request gets one, any other a dict."""
+    """Returns a Request for a function that declares one, a dict for any other."""
     try:
         first = next(iter(inspect.signature(function).parameters.values()))
     except (StopIteration, TypeError, ValueError):
@@ -149,7 +149,7 @@ def _plain(told: Any) -> Any:
 
 
 def once(words: dict[str, Any]) -> int:
-    """Without forking: for a tracer that wants a process of its own."""
+    """Performs a call without forking, for a tracer that needs a process of its own."""
     try:
         return call(_function(words), words["request"], words["result"])
     except Exception:

@@ -33,7 +33,9 @@ _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 # ---- laying
 def lay(tops: Mapping[str, str], entries: Sequence[Mapping[str, Any]]) -> None:
-    """In their order; folders on the way are made. Modes of folders last: one may be closed to us afterwards."""
+    """Creates entries in their order, with missing folders. Sets modes of folders last, since a mode may close a folder
+    to us.
+    """
     modes: list[tuple[str, int]] = []
     for entry in entries:
         top = tops[entry["top"]]
@@ -73,14 +75,14 @@ def _lay_one(entry: Mapping[str, Any], name: str, here: int) -> None:
 
 # ---- looking
 class Look:
-    """One look at all folders, with an end."""
+    """One bounded look at all folders."""
 
     def __init__(self, *, entries: int = ENTRIES, size: int = BYTES, each: int = EACH) -> None:
         self.seen: dict[str, Seen] = {}
         self._entries, self._size, self._each = entries, size, each
 
     def at(self, top: str, path: str, prefix: str, skip: frozenset[str] = frozenset()) -> None:
-        """Everything below `path`, which lies below `top` or is it, named `prefix/…`."""
+        """Records everything below `path`, which is `top` or below it, as `prefix/…`."""
         try:
             here = safe_paths.folder(top, path)
         except OSError as problem:
@@ -213,7 +215,7 @@ def _behind(path: str, home: str) -> str:
 
 # ---- the end
 def empty(tops: Mapping[str, str]) -> list[str]:
-    """Each is there, with nothing in it; what could not be removed, and why."""
+    """Creates each folder, or removes its content. Returns what could not be removed, and why."""
     for top in tops.values():
         os.makedirs(top, mode=0o755, exist_ok=True)
     failed = clear(tops)
@@ -223,7 +225,7 @@ def empty(tops: Mapping[str, str]) -> list[str]:
 
 
 def clear(tops: Mapping[str, str]) -> list[str]:
-    """Empty them; what could not be removed, and why."""
+    """Removes the content of each folder. Returns what could not be removed, and why."""
     failed: list[str] = []
     for top in tops.values():
         here = os.open(os.path.dirname(top), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -272,7 +274,7 @@ def _told(words: Mapping[str, Any]) -> Any:
 
 
 def _several(acts: Sequence[Mapping[str, Any]]) -> List[Any]:  # noqa: UP006
-    """In their order, none after one that went wrong."""
+    """Runs acts in their order, and none after one that failed."""
     answers: List[Any] = []  # noqa: UP006
     for act in acts:
         answers.append(_told(act))

@@ -17,7 +17,7 @@ _NUMBERS: Final = (700, 100, 10)  # high: whoever has the agent's number inside 
 
 
 def lay(folder: str) -> str:
-    """The path by which it is started. No name of it stays in `folder`."""
+    """Returns the path that starts the program. It leaves no name of the program in `folder`."""
     path = os.path.join(folder, "hidden")
     with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o755), "wb") as file:
         file.write(_SCRIPT)

@@ -23,14 +23,14 @@ try:
 except ImportError:  # a Python without OpenSSL
 
     class SSLError(OSError):  # type: ignore[no-redef]
-        """Never raised without OpenSSL."""
+        """Stand-in for ssl's error; never raised without OpenSSL."""
 
 
 _NAMES: Final = {number: name for name, number in vars(socket).items() if name.startswith("EAI_")}
 
 
 def request(url: str, seconds: float) -> Dict[str, Any]:  # noqa: UP006
-    """Return the status of a GET request, or the step that failed and its error."""
+    """Returns the status of a GET request, or the step that failed and its error."""
     try:
         with urllib.request.urlopen(url, timeout=seconds) as answer:
             return {"status": answer.status}
@@ -43,7 +43,7 @@ def request(url: str, seconds: float) -> Dict[str, Any]:  # noqa: UP006
 
 
 def failure(problem: object, *, stage: str = "connect") -> Dict[str, Any]:  # noqa: UP006
-    """Describe an error by its step, its symbolic name and its text."""
+    """Describes an error by its step, its symbolic name and its text."""
     if isinstance(problem, socket.gaierror):
         return {"stage": "resolve", "error": _NAMES.get(problem.errno or 0, "EAI"), "text": str(problem.strerror)}
     if isinstance(problem, TimeoutError):

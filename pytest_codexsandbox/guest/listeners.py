@@ -88,7 +88,7 @@ class Listeners:
         return int(server.getsockname()[1]) if family == socket.AF_INET else 0
 
     def _listen_below(self, folder: str, name: str) -> None:
-        """An address holds 107 bytes, a path more: so it is bound through the folder's descriptor."""
+        """Binds through the folder's descriptor: an address holds 107 bytes, a path more."""
         here = os.open(folder, os.O_PATH | os.O_DIRECTORY)
         try:
             self._listen(socket.AF_UNIX, f"/proc/self/fd/{here}/{name}", lambda one: self._serve(one, "unix", _echo))
@@ -105,7 +105,7 @@ class Listeners:
         return int(udp.getsockname()[1])
 
     def _dns_pair(self) -> tuple[socket.socket, socket.socket]:
-        """UDP and TCP on one port."""
+        """Opens UDP and TCP sockets on one port."""
         for _ in range(50):
             try:
                 return self._bound(0)
@@ -141,7 +141,7 @@ class Listeners:
 
     # ---- serving
     def _serve(self, connection: socket.socket, rig: str, answer: Callable[[bytes], tuple[str, bytes] | None]) -> None:
-        """Collect until `answer` understands it; say what it says; close."""
+        """Collects data until `answer` understands it; sends the answer; closes the connection."""
         got = bytearray()
 
         def close() -> None:
@@ -201,7 +201,7 @@ def _dns_over_tcp(got: bytes) -> tuple[str, bytes] | None:
 
 
 def _dns(question: bytes) -> tuple[str, bytes] | None:
-    """The name that was asked for, and the answer: an address for A, nothing for what else there is."""
+    """Returns the requested name and the answer: an address for A, none for other types."""
     if len(question) < 17 or question[4:6] != b"\0\1":
         return None
     labels, at = [], 12

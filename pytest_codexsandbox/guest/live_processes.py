@@ -15,7 +15,7 @@ Reply = Callable[..., None]
 
 
 class TooSlow(Exception):
-    """Nothing came in time: TimeoutError on the other side."""
+    """Nothing came in time; the runner raises TimeoutError."""
 
 
 class LivePeer(Protocol):
@@ -83,7 +83,7 @@ class Conversations:
 
 
 def _address(text: str) -> tuple[int, Any, int]:
-    """Family, address, and the descriptor of a folder that the address goes through (-1: none)."""
+    """Returns the family, the address, and the descriptor of a folder that the address goes through (-1: none)."""
     kind, _, rest = text.partition(":")
     if kind == "tcp" and rest.isdigit():
         return socket.AF_INET, ("127.0.0.1", int(rest)), -1
@@ -96,7 +96,7 @@ def _address(text: str) -> tuple[int, Any, int]:
 
 
 def read_some(loop: Loop, pipe: Pipe, reply: Reply, body: Body) -> None:
-    """At least one byte, or b"" at the end, or TooSlow."""
+    """Returns at least one byte, or b"" at the end; raises TooSlow."""
     if pipe.kept or not pipe.open:
         reply(blobs=[pipe.take(body["limit"])])
         return
@@ -121,7 +121,7 @@ def read_some(loop: Loop, pipe: Pipe, reply: Reply, body: Body) -> None:
 
 
 class LiveProcess:
-    """A scope that is talked to while it lives."""
+    """A scope that the runner talks to while it runs."""
 
     def __init__(self, loop: Loop, scope: ProcessScope, over: Callable[[], None]) -> None:
         self._loop, self._scope, self._over = loop, scope, over

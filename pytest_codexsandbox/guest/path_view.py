@@ -18,7 +18,7 @@ _ENTRIES: Final = 2000  # of one look for litter
 
 
 def path_state(top: str, path: str) -> dict[str, Any]:
-    """A Look without its `path`, as JSON. `path` lies below `top`, which no subject could replace."""
+    """Returns a Look without its `path`, as JSON. `path` is below `top`, which no subject could replace."""
     try:
         here = safe_paths.folder(top, os.path.dirname(path) if path != top else path)
     except (FileNotFoundError, NotADirectoryError):
@@ -79,7 +79,7 @@ def _content(name: str, here: int, status: os.stat_result) -> dict[str, Any]:
 
 
 def names_below(top: str, *, shallow: bool = False) -> set[str]:
-    """Relative names below `top`, to a depth; a name that ends the search for being one too many is `…`."""
+    """Returns relative names below `top`, to a depth; adds `…` if it stopped because there are too many."""
     found: set[str] = set()
     waiting = [""]
     for at in waiting:

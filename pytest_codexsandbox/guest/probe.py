@@ -33,7 +33,7 @@ STEP = [""]  # the system call or library step that is under way
 
 
 class Refused(Exception):
-    """A failure without an errno of the kernel's: SQLite's, the resolver's, a status of HTTP."""
+    """A failure without an errno of the kernel: SQLite's, the resolver's, an HTTP status."""
 
     def __init__(self, name: str, detail: str, value: object = "") -> None:
         super().__init__(detail)
@@ -72,7 +72,7 @@ def do_create(path: str, params: Params) -> None:
 
 
 def do_may_write(path: str, params: Params) -> None:
-    """Open it for writing, and write nothing: of a kernel's setting the open alone says who may change it."""
+    """Opens a path for writing, and writes nothing. For a kernel setting, the open shows who may change it."""
     at("open")
     os.close(os.open(path, os.O_WRONLY))
 
@@ -161,7 +161,7 @@ TEXTS = (  # for Pythons before 3.11, which do not tell the code
 
 
 def sqlite_name(error: Exception) -> tuple[str, str]:
-    """The primary name of SQLite's result code, and the exact one where this Python knows it."""
+    """Returns the primary name of SQLite's result code, and the exact one if this Python knows it."""
     exact = getattr(error, "sqlite_errorname", "") or ""
     for name in PRIMARY:
         if exact == "SQLITE_" + name or exact.startswith("SQLITE_" + name + "_"):
@@ -228,7 +228,7 @@ def sockets() -> Any:
 
 
 def new_socket(family: str, kind: str, params: Params) -> Any:
-    """A socket by the names of its constants: `AF_INET` or `inet`, `SOCK_STREAM` or `stream`."""
+    """Returns a socket by the names of its constants: `AF_INET` or `inet`, `SOCK_STREAM` or `stream`."""
     module = sockets()
     at("socket")
     try:
@@ -246,7 +246,7 @@ def do_socket(path: str, params: Params) -> None:
 
 
 def do_socketpair(path: str, params: Params) -> bytes:
-    """By write(2) and read(2), or `by` send: a filter that knows sockets tells them apart."""
+    """Uses write(2) and read(2), or with `by` send: a filter that knows sockets distinguishes them."""
     at("socketpair")
     one, other = sockets().socketpair()
     if params.get("by") == "send":
@@ -291,9 +291,9 @@ def do_http(path: str, params: Params) -> bytes:
 
 
 def unix_address(text: str) -> str:
-    """The address for the kernel: a word without a folder is an abstract name (as is `@word`).
+    """Returns the address for the kernel. A word without a folder is an abstract name, as is `@word`.
 
-    An address holds 107 bytes: a longer path goes through its folder's descriptor.
+    An address holds 107 bytes, so a longer path goes through its folder's descriptor.
     """
     if "/" not in text:
         return "\0" + text.lstrip("@")
@@ -344,7 +344,7 @@ def dns_question(name: str) -> bytes:
 
 
 def dns_address(answer: bytes, question: bytes) -> str:
-    """The address of the first A record that answers `question`."""
+    """Returns the address of the first A record that answers `question`."""
     at("answer")
     if len(answer) < 12 or answer[:2] != question[:2]:
         raise Refused("", "not an answer to the question")
@@ -439,7 +439,9 @@ def do_signal(path: str, params: Params) -> None:
 
 
 def do_become(path: str, params: Params) -> None:
-    """Once everything is said this process becomes a program: what was shown of the sandbox is shown of its own."""
+    """Replaces the probe by a program after the last row, so that the sandbox of the probe is proved for the
+    program.
+    """
     for name in params.get("without", ()):
         os.environ.pop(name, None)
     argv = params["argv"]
@@ -499,7 +501,7 @@ def do_status(path: str, params: Params) -> str:
 
 
 def do_unshare_user(path: str, params: Params) -> None:
-    """In a child, so that the probe itself stays what it is."""
+    """Calls unshare(2) in a child, so that the probe's own namespaces stay unchanged."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -520,7 +522,9 @@ def do_unshare_user(path: str, params: Params) -> None:
 
 
 def do_run(path: str, params: Params) -> bytes:
-    """A program of the environment: `value` is what it printed; not ok, and the code in `detail`, when it failed."""
+    """Runs a program of the environment. `value`: its output; if it failed, the row is not ok and `detail` holds the
+    code.
+    """
     import subprocess
 
     at("exec")
@@ -570,7 +574,7 @@ def text_of(value: object) -> str:
 
 
 def printable(text: object) -> str:
-    """A file name need not be UTF-8, and half of a surrogate pair is no JSON."""
+    """Replaces what JSON cannot hold: a file name need not be UTF-8, and half of a surrogate pair is no JSON."""
     return str(text).encode("utf-8", "backslashreplace").decode()
 
 
@@ -581,7 +585,7 @@ def name_of(error: OSError) -> str:
 
 
 def perform(act: Params) -> Params:
-    """One row: never raises."""
+    """Returns one row; never raises."""
     STEP[0], started = "", time.perf_counter()
     row: Params = {"act": act["id"], "ok": False, "errno": "", "step": "", "value": "", "detail": ""}
     try:

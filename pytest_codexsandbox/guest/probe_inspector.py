@@ -14,7 +14,7 @@ _hashed: dict[tuple[int, int, int, int], str] = {}
 
 
 class InspectorSocket:
-    """Listens to a command's stdout for the probe's ready line, however it is cut into pieces."""
+    """Watches a command's stdout for the probe's ready line, however the kernel splits it."""
 
     def __init__(self, nonce: str) -> None:
         self._words = b"\x1ecx:" + nonce.encode() + b':{"ready"'
@@ -73,7 +73,7 @@ def namespaces(pid: int) -> dict[str, str]:
 
 
 def _ancestors(pid: int, top: int) -> list[process_tree.Process]:
-    """From the command's own process down to the parent of `pid`."""
+    """Returns the processes from the command's own down to the parent of `pid`."""
     chain: list[process_tree.Process] = []
     one = process_tree.process(pid)
     while one is not None and one.pid != top and one.parent not in (0, 1, os.getpid()):

@@ -27,7 +27,7 @@ _EOF_WAIT: Final = 0.5  # for the end of output when nobody of the scope is left
 
 
 class ProcessScope:
-    """`done` is called once, with the JSON of a Finished; the output is in `out` and `err`."""
+    """One scope. Calls `done` once, with the JSON of a Finished; `out` and `err` hold the output."""
 
     def __init__(self, scopes: Scopes, number: int, command: dict[str, Any], stdin: bytes) -> None:
         self._scopes, self._loop, self._command, self._stdin = scopes, scopes.loop, command, stdin
@@ -55,7 +55,7 @@ class ProcessScope:
 
     # ---- starting
     def start(self, *, pty: bool = False) -> str:
-        """ "" or why it could not be started."""
+        """Returns "", or why the command could not be started."""
         self._started = self._loop.now()
         if not self._command["argv"]:
             return "no command was given"
@@ -168,7 +168,7 @@ class ProcessScope:
 
     # ---- ending
     def members(self) -> list[int]:
-        """Everybody of this scope who is there now, except a leader that was reaped."""
+        """Returns every process of this scope that exists now, except a reaped leader."""
         found = process_tree.tree(([self.pid] if self.leader_alive else []) + self._scopes.orphans_of(self))
         self._seen.update(found)
         return found
@@ -196,14 +196,14 @@ class ProcessScope:
         self.end()
 
     def end(self) -> None:
-        """End everybody now; `done` follows when they are gone."""
+        """Kills every process now; calls `done` when they are gone."""
         self._kills = True
         process_tree.end(self.members())
         if not self.leader_alive:
             self.settle()
 
     def lose(self, why: str) -> None:
-        """End everybody, for a reason that has nothing to do with them: how they end is no finding."""
+        """Kills every process for a reason unrelated to them, so that their end is no finding."""
         self._lost = why
         self.end()
 
@@ -327,7 +327,7 @@ class Scopes:
 
     @property
     def calls(self) -> list[ProcessScope]:
-        """Those that may leave something in the folders that all share."""
+        """Returns the scopes that may leave files in shared folders."""
         return [scope for scope in self.live if not scope.aside]
 
     def orphans_of(self, scope: ProcessScope) -> list[int]:

@@ -66,7 +66,7 @@ def children(pid: int) -> list[int]:
 
 
 def tree(roots: Iterable[int]) -> list[int]:
-    """The roots and all that descends from them, parents first."""
+    """Returns the roots and all their descendants, parents first."""
     found = list(dict.fromkeys(roots))
     known = set(found)
     for pid in found:
@@ -78,7 +78,7 @@ def tree(roots: Iterable[int]) -> list[int]:
 
 
 def mark_of(pid: int) -> str:
-    """The scope that it says it is of; "" when it says none or cannot be read."""
+    """Returns the scope named in a process's variables; "" if it names none or cannot be read."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             words = file.read(1 << 20).split(b"\0")
@@ -106,7 +106,7 @@ def status_of(pid: int) -> dict[str, str]:
 
 
 def is_busy_or_dying(pid: int) -> bool:
-    """It runs, waits for the disk, is a zombie, or was told to die and has not got round to it."""
+    """Checks whether a process is gone, runs, waits for the disk, is a zombie, or has a pending SIGKILL."""
     one = process(pid)
     if one is None or one.state not in "STtI":
         return True

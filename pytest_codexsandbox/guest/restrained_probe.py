@@ -26,7 +26,7 @@ LIARS = ("liar", "wrong-nonce")
 
 
 def wear(argv: list[str]) -> None:
-    """Write the probe's argv over ours: this process was started with as many bytes of words as the probe's."""
+    """Overwrites this process's argv with the probe's; it was started with as many bytes of words."""
     worn = b"".join(os.fsencode(word) + b"\0" for word in argv)
     with open("/proc/self/stat", "rb") as stat:
         fields = stat.read().rpartition(b")")[2].split()
@@ -44,7 +44,7 @@ def plan_of(argv: list[str]) -> list[dict[str, Any]]:
 
 
 def as_the_probe(argv: list[str]) -> None:
-    """Become the probe: its own file, its own words, in this process."""
+    """Becomes the probe: its own file, its own words, in this process."""
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=argv[3], __builtins__=__builtins__)
     sys.modules["__main__"] = module
@@ -55,7 +55,7 @@ def as_the_probe(argv: list[str]) -> None:
 
 
 def alone(opened: Any) -> Any:
-    """os.open as in a process namespace of one's own, where the first process is the sandbox's."""
+    """Wraps os.open as in a private process namespace, where the first process is the sandbox's."""
 
     def open_there(path: Any, *rest: Any, **words: Any) -> Any:
         outside = isinstance(path, str) and path.startswith("/proc/1/")
@@ -79,7 +79,7 @@ def patch(boundary: Boundary, verbs: set[str]) -> None:
 
 
 class Liar:
-    """Says what a pass would say, and does nothing but read."""
+    """Reports every act as passed, and does nothing but read."""
 
     def __init__(self, boundary: Boundary, argv: list[str], nonce: str) -> None:
         self.boundary, self.acts, self.nonce = boundary, plan_of(argv), nonce

@@ -82,7 +82,7 @@ class Boundary:
 
     # ---- files
     def real(self, path: Path, *, follow: bool = True) -> str:
-        """The object that the kernel would reach; a link at the end stays one when it is not followed."""
+        """Returns the path of the object that the kernel would reach; a final link stays one if it is not followed."""
         text: str = os.path.join(os.getcwd(), os.fsdecode(path))
         if self.has("paths:lexical"):
             return os.path.normpath(text)
@@ -93,7 +93,7 @@ class Boundary:
         return os.path.join(os.path.realpath(os.path.dirname(text)), os.path.basename(text))
 
     def metadata(self, path: str) -> str:
-        """The protected folder that `path` is or lies in, "" when there is none."""
+        """Returns the protected folder that `path` is, or is in; "" if there is none."""
         for root in self.roots:
             below = path[len(root) + 1 :].split("/") if inside(path, root) else []
             for depth, name in enumerate(below[: None if self.has("metadata:every-depth") else 1]):
@@ -132,7 +132,7 @@ class Boundary:
         return not self.metadata(path) and any(within(path, root) for root in self.roots)
 
     def unreadable(self, path: str) -> int:
-        """The errno of a read, 0 when it is let through."""
+        """Returns the errno of a read; 0 if it is let through."""
         if not inside(path, os.path.dirname(self.cwd)):
             return 0
         if self.has("hides:outside") and not inside(path, self.cwd):
@@ -152,7 +152,7 @@ class Boundary:
 
 
 class Restraint:
-    """The audit hook: asked before each operation."""
+    """The audit hook, which Python calls before each operation."""
 
     WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -252,7 +252,7 @@ class Restraint:
             self.change(path)
 
     def _shown_instead(self, real: str) -> bool:
-        """A missing `.git` of a root: bubblewrap shows an empty, read-only folder in its place."""
+        """Handles a missing `.git` of a root: bubblewrap shows an empty, read-only folder in its place."""
         boundary = self.boundary
         return boundary.metadata(real) == real and not os.path.lexists(real) and not boundary.writable(real)
 
@@ -305,7 +305,7 @@ def name_of(beginning: str, names: tuple[str, ...], number: int) -> str:
 
 
 def pointed_at(git: str) -> str:
-    """The folder that a `.git` file names, as in a worktree or a submodule."""
+    """Returns the folder that a `.git` file names, as in a worktree or a submodule."""
     try:
         with open(git, encoding="utf-8") as file:
             head, _, target = file.read(4096).partition(":")

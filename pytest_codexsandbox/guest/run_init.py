@@ -71,7 +71,7 @@ class RunInit:
                 self._outbox.put(wire.pack({"id": body["id"], "error": f"{type(problem).__name__}: {problem}"}))
 
     def _run(self, body: Body, blobs: List[bytes]) -> None:  # noqa: UP006
-        """All of `commands` at once; one answer when the last has ended."""
+        """Runs all of `commands` at once; sends one answer when the last has ended."""
         commands, limits = body["commands"], body["limits"]
         resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file"], resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
         results: list[Body | None] = [None] * len(commands)
@@ -104,7 +104,7 @@ class RunInit:
         self._watch(scope, limits)
 
     def _watch(self, scope: ProcessScope, limits: Body) -> None:
-        """End it when it says or writes more than anybody will read."""
+        """Ends a command that prints or writes more than its limits."""
 
         def look() -> None:
             if scope not in self._scopes.live:

@@ -1,4 +1,4 @@
-"""Walks below folders that a subject could write, without ever following a link of its making."""
+"""Safe paths: walks below folders that a subject could write, without ever following a link that the subject made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LinkOnTheWay(OSError):
 
 
 def folder(top: str, path: str) -> int:
-    """A descriptor of the folder `path`, walked component by component from `top`, which is trusted."""
+    """Returns a descriptor of the folder `path`, walked component by component from `top`, which is trusted."""
     here = os.open(top, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     for name in _components(top, path):
         try:
@@ -34,7 +34,7 @@ def folder(top: str, path: str) -> int:
 
 
 def made_folder(top: str, path: str) -> int:
-    """The same; what is missing is made."""
+    """Returns the same as `folder`, and creates missing folders."""
     here = os.open(top, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     for name in _components(top, path):
         try:
@@ -54,7 +54,7 @@ def is_below(path: str, top: str) -> bool:
 
 
 def normal(path: str) -> str:
-    """Without `..` and `.`; links are not followed, so that words decide."""
+    """Returns the path without `..` and `.`, by its text only; follows no links."""
     return "/" + os.path.normpath(path).lstrip("/")
 
 
@@ -70,7 +70,7 @@ def _link_text(name: str, here: int) -> str | None:
 
 
 def remove(name: str, here: int, keep: Callable[[str], bool] = lambda _: False) -> list[str]:
-    """Remove `name` in the folder `here` with all below; what could not be removed, and why."""
+    """Removes `name` in the folder `here` with all below. Returns what could not be removed, and why."""
     try:
         status = os.lstat(name) if here < 0 else os.stat(name, dir_fd=here, follow_symlinks=False)
     except FileNotFoundError:
@@ -84,7 +84,7 @@ def remove(name: str, here: int, keep: Callable[[str], bool] = lambda _: False) 
 
 
 def empty(name: str, here: int, keep: Callable[[str], bool] = lambda _: False) -> list[str]:
-    """Remove what is in the folder `name`, except what is to be kept."""
+    """Removes the content of the folder `name`, except the names to keep."""
     try:
         below = _opened(name, here)
     except FileNotFoundError:

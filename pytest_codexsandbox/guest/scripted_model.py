@@ -24,7 +24,7 @@ _MOST = 8 * 1024 * 1024  # bytes of a question
 
 
 class Model:
-    """`code` and `text`: how the command ended, in Codex' words; None until Codex has told."""
+    """Scripted model. `code` and `text`: how the command ended, as Codex reports it; None until then."""
 
     def __init__(self, command: list[str]) -> None:
         self._command = command
@@ -40,7 +40,7 @@ class Model:
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The next item of the turn."""
+        """Returns the next item of the turn."""
         tools = offered(question)
         if not tools:  # an errand of Codex' own: a title for the conversation
             return message('{"title": "codexsandbox"}')
@@ -70,7 +70,9 @@ class Model:
 
 
 def ending(text: str) -> tuple[int, str]:
-    """The exit code that Codex told, and what it told with it. What is no exit code is a refusal: 1, and its words."""
+    """Returns the exit code that Codex reported, and its text. A report without an exit code is a refusal: 1 and its
+    text.
+    """
     try:
         told = json.loads(text)
         return int(told["metadata"]["exit_code"]), str(told.get("output", ""))
@@ -85,7 +87,7 @@ def ending(text: str) -> tuple[int, str]:
 
 
 def called(name: str, command: list[str], tool: dict[str, Any]) -> dict[str, Any]:
-    """The call of a tool, with the words that it takes."""
+    """Returns the call of a tool, with the words that the tool accepts."""
     takes = ((tool.get("parameters") or {}).get("properties")) or {}
     if name == "local_shell":
         action = {"type": "exec", "command": command, "timeout_ms": _LONGEST, "env": {}}
@@ -102,7 +104,7 @@ def called(name: str, command: list[str], tool: dict[str, Any]) -> dict[str, Any
 
 
 def offered(question: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Tools by name. Some releases nest them in namespaces, or put them among the input."""
+    """Returns tools by name. Some releases nest them in namespaces, or put them among the input."""
     found: dict[str, dict[str, Any]] = {}
 
     def walk(tools: list[dict[str, Any]]) -> None:
@@ -139,7 +141,7 @@ def text_of(output: Any) -> str:
 
 
 def stream(item: dict[str, Any], number: int) -> bytes:
-    """One item and the end of the response, as server-sent events."""
+    """Returns one item and the end of the response, as server-sent events."""
     events = (
         {"type": "response.created", "response": {"id": f"r{number}"}},
         {"type": "response.output_item.done", "item": item},

@@ -121,7 +121,9 @@ class SharedTmpLock:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def _ask(self) -> None:
-        """A thread that sleeps in the kernel gets its turn; one that looks from time to time may never."""
+        """Waits for the lock in a thread that sleeps in the kernel. A process that only polls may never get the
+        lock.
+        """
         self._asking = True
         reading, writing = os.pipe()
         fd = os.dup(self._fd)  # the same lock, by a number that only the thread uses
@@ -152,7 +154,7 @@ class SharedTmpLock:
             go("")
 
     def _tell(self, tell: Callable[[str], None]) -> None:
-        """Call after call may have to wait for the same run: that is told from time to time."""
+        """Reports a wait at most from time to time, since many calls may wait for the same run."""
         text = f"waiting for another run that shares {TMP}{_named(holder(TMP))}, up to {self._longest:.0f} s"
         now = time.monotonic()
         if text != self._told[0] or now - self._told[1] >= _TELL_AGAIN:
@@ -160,7 +162,7 @@ class SharedTmpLock:
             tell(text)
 
     def _too_late(self, go: Callable[[str], None]) -> None:
-        """The thread waits on: its answer serves who asks next."""
+        """Refuses a call after the time limit. The thread waits on, and its lock serves the next call."""
         for _, timers in (one for one in self._waiting if one[0] is go):
             timers[0].cancel()
         self._waiting = [one for one in self._waiting if one[0] is not go]

@@ -1,8 +1,8 @@
-"""A process that makes SQLite databases, keeps some open beside the agent, and reads their rows.
+"""SQLite helper: a process that makes SQLite databases, keeps some open beside the agent, and reads their rows.
 
-It is one of its own because POSIX locks are the process's: the agent would lose one by reading the file once.
-A line on stdin: `[KIND, PATH, CONTENT]` as JSON lays one, `["close", PATH, ""]` closes those whose path begins so,
-`["rows", PATH, ""]` reads column x of table t; a line on stdout answers. It ends with its stdin.
+It is a process of its own because POSIX locks belong to a process: the agent would lose one by reading the file once. A
+line on stdin is JSON. `[KIND, PATH, CONTENT]` creates a database, `["close", PATH, ""]` closes those whose path starts
+with PATH, and `["rows", PATH, ""]` reads column x of table t. A line on stdout answers. It ends with its stdin.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _made: dict[tuple[str, str], bytes] = {}  # closed databases by what was asked: 
 
 
 def lay(kind: str, path: str, content: str) -> sqlite3.Connection | None:
-    """`sqlite` and `sqlite-wal` are closed again; `sqlite-held` stays open: as `lock` or as `reader`."""
+    """Creates a database. `sqlite` and `sqlite-wal` are closed again; `sqlite-held` stays open: as `lock` or as
+    `reader`.
+    """
     if kind == "sqlite-held" or os.path.lexists(path):
         return _make(kind, path, content)
     known = _made.get((kind, content))

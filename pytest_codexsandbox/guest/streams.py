@@ -9,7 +9,9 @@ from pytest_codexsandbox.guest.event_loop import CHUNK, READ, WRITE, Loop
 
 
 class Pipe:
-    """One stream of output: kept up to a limit, counted past it. Read when asked to, so that a full pipe stays full."""
+    """One stream of output: kept up to a limit, counted past it. Read only on request, so that a full pipe stays
+    full.
+    """
 
     def __init__(self, loop: Loop, fd: int, limit: int) -> None:
         self._loop, self.fd, self._limit = loop, fd, limit
@@ -28,7 +30,7 @@ class Pipe:
             self._loop.watch(self.fd, READ, self._read)
 
     def pause(self) -> None:
-        """One reader less; it flows on while there are others."""
+        """Removes one reader; the stream flows on while others remain."""
         self._readers -= 1
         if self.open and self._readers == 0:
             self._loop.forget(self.fd)
@@ -62,7 +64,7 @@ class Pipe:
 
 
 class Feed:
-    """stdin of a command."""
+    """The stdin of a command."""
 
     def __init__(self, loop: Loop, fd: int, *, terminal: bool = False) -> None:
         self._loop, self.fd, self._terminal = loop, fd, terminal

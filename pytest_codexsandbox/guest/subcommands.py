@@ -1,7 +1,7 @@
-"""Words behind `codex`: tells a start of work (a session, a server, a command in the sandbox) from all other calls.
+"""Subcommands: distinguishes a start of work (a session, a server, a command in the sandbox) from all other calls.
 
-The Codex that is called says which words are subcommands; without one a list does. It stands alone, with the standard
-library of Python 3.9.
+The real Codex says which words are subcommands; without one, a list does. The module runs with the standard library of
+Python 3.9 only.
 """
 
 from __future__ import annotations
@@ -114,8 +114,10 @@ def asked(codex: str) -> Known:
 
 
 def positionals(argv: Sequence[str]) -> List[str]:  # noqa: UP006
-    """The words up to `--` that are neither options nor their values. Behind a first one all words that are no
-    options stand in it: their subcommand takes options of its own."""
+    """Returns the words up to `--` that are neither options nor their values.
+
+    After the first one, values of options may be among them, because a subcommand takes options of its own.
+    """
     found = []
     rest = list(argv[: list(argv).index("--")] if "--" in argv else argv)
     while rest:
@@ -154,7 +156,7 @@ def starts_work(argv: Sequence[str], known: Known = listed) -> bool:
 
 
 def why_refused(argv: Sequence[str]) -> Optional[str]:  # noqa: UP045
-    """Return why a call cannot be made here; None where it can."""
+    """Returns why a call cannot be made here; None if it can."""
     words = positionals(argv)
     if is_question(argv) or not words:
         return None

@@ -15,17 +15,17 @@ Message = Tuple[Any, List[bytes]]  # noqa: UP006
 
 
 class ProtocolError(Exception):
-    """The stream carries something that is not ours."""
+    """The stream carries something that is no message of this protocol."""
 
 
 def pack(body: dict[str, Any], blobs: Sequence[bytes] = ()) -> list[bytes]:
-    """The pieces to write, in order. Nothing is copied."""
+    """Returns the pieces to write, in order. Copies nothing."""
     text = json.dumps({**body, "blobs": [len(blob) for blob in blobs]}, separators=(",", ":")).encode("ascii")
     return [_HEAD.pack(MAGIC, len(text), sum(len(blob) for blob in blobs)) + text, *(b for b in blobs if b)]
 
 
 class Unpacker:
-    """Bytes in, whole messages out."""
+    """Turns bytes into whole messages."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()

@@ -1,4 +1,4 @@
-"""Fresh folders for each call, what is laid into them, what appears in them, and their end."""
+"""Worlds: fresh folders for each call, the files created in them, the files that appear in them, and their removal."""
 
 from __future__ import annotations
 
@@ -130,8 +130,11 @@ class Worlds:
             raise ValueError(f"nobody knows how to lay a {kind!r}")
 
     def _ask_keeper(self, kind: str, path: str, content: str = "") -> str:
-        """One that was ended (it maps files that a subject may cut) is replaced when something is to be laid, not when
-        rows are to be seen: another reader than the one that had the database open is no witness."""
+        """Asks the SQLite helper, and replaces one that has ended, but not to read rows.
+
+        The helper may be killed, because it maps files that a subject may truncate. Rows from another reader than the
+        one that had the database open prove nothing.
+        """
         if self._keeper is not None and not self._keeper.lives and kind != "rows":
             self._keeper.end()
             self._keeper = None
@@ -152,7 +155,7 @@ class Worlds:
         return path_view.path_state(top, path)
 
     def _look_at_rows(self, world: World, path: str) -> dict[str, Any]:
-        """The rows of a database as one more reader sees them; only a file that no link leads to is opened."""
+        """Returns the rows of a database as one more reader sees them. Opens only a file that no link leads to."""
         path = safe_paths.normal(path)
         seen = self.look(world, path)
         if seen["kind"] != "file":
@@ -169,7 +172,7 @@ class Worlds:
         }
 
     def _top(self, world: World, path: str) -> str:
-        """The trusted folder below which `path` is this world's to see."""
+        """Returns the trusted folder above `path`, if this world may see the path."""
         for top in (world.folder, self._tmpdir):
             if path == top or safe_paths.is_below(path, top):
                 return top
@@ -224,9 +227,10 @@ class Worlds:
 
     # ---- the end
     def clear(self, world: World, *, quiet: bool) -> list[str]:
-        """Removes the world and what was named for it; with `quiet` (no command runs) also the content of TMPDIR.
+        """Removes the world and what was named for it.
 
-        Returns what could not be removed, and why.
+        With `quiet` (no command runs), also removes the content of TMPDIR, and on a machine of its own new names in
+        shared folders. Returns what could not be removed, and why.
         """
         if self._keeper is not None:
             shared = [os.path.join(top, f"cx-{world.id}-") for top in (TMP, SHM, self._tmpdir)]
@@ -272,7 +276,7 @@ class Worlds:
 
 
 def _once(act: Callable[[], None]) -> None:
-    """Several acts may want the same thing to be there."""
+    """Ignores an existing file, because several acts may want the same one."""
     try:
         act()
     except FileExistsError:
@@ -280,7 +284,7 @@ def _once(act: Callable[[], None]) -> None:
 
 
 def _explains(known: str, path: str) -> bool:
-    """It is it, lies below it, or is a folder that had to be there for it."""
+    """Checks whether `path` is the known path, is below it, or is a folder on the way to it."""
     return path == known or safe_paths.is_below(path, known) or safe_paths.is_below(known, path)
 
 
@@ -303,7 +307,7 @@ def _removed(folder: str, chosen: Callable[[str], bool]) -> list[str]:
 
 
 class SqliteHelper:
-    """The process that keeps databases open (sqlite_helper.py)."""
+    """Client of the process that keeps databases open (sqlite_helper.py)."""
 
     def __init__(self, loop: Loop) -> None:
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sqlite_helper.py")
@@ -338,7 +342,7 @@ class SqliteHelper:
         return answer
 
     def let_go(self, beginning: str) -> None:
-        """Close what lies there; one that has ended holds nothing any more."""
+        """Closes the databases whose path starts so. A helper that has ended holds none."""
         try:
             self.ask("close", beginning)
         except OSError:
@@ -352,5 +356,5 @@ class SqliteHelper:
 
 
 def new_word() -> str:
-    """Unique to an environment; what lies in shared folders carries it."""
+    """Returns a word unique to an environment, which its names in shared folders contain."""
     return secrets.token_hex(4)
