@@ -1,4 +1,4 @@
-"""The runner's end of the pipe to an agent: asks, and gives each answer to who asked."""
+"""Agent client: the runner's end of the pipe to an agent. It sends requests and gives each answer to its caller."""
 
 import threading
 import time
@@ -21,10 +21,10 @@ TURN_TIMEOUT: Final = 300.0  # for calls that have to share /tmp with another ru
 
 
 class AgentClient:
-    """Safe to be used by several threads. `writing` and `reading` are unbuffered pipes to the agent.
+    """Client of an agent, safe for several threads. `writing` and `reading` are unbuffered pipes to the agent.
 
-    What the agent has to tell before its answer, such as whom it waits for, is said by the thread that asked.
-    `explain`: why it may have ended, asked once when it has without being told to; `silence`: why it may not answer.
+    The calling thread prints notices that the agent sends before its answer, such as a wait for another run. `explain`:
+    returns why the agent may have ended, called once if it ends unasked. `silence`: returns why it may not answer.
     """
 
     def __init__(
@@ -47,19 +47,25 @@ class AgentClient:
         self._listener.start()
 
     def ask(self, op: str, *, blobs: Sequence[bytes] = (), within: float = 0.0, **words: Any) -> wire.Message:
-        """The answer. An error of the agent is a HarnessError, its TooSlow a TimeoutError, its end Lost."""
+        """Returns the answer. An agent's error becomes a HarnessError, its TooSlow a TimeoutError, its end
+        EnvironmentLost.
+        """
         return self.begin(op, blobs=blobs, within=within, **words)()
 
     def farewell(self, within: float) -> None:
-        """Let it end in good order, if it still answers: who is in a hurry, or was interrupted, does not wait long."""
+        """Asks the agent to end in good order. Does not wait longer than `within`, because the caller may be
+        interrupted.
+        """
         with suppress(HarnessError, TimeoutError):
             self.ask("bye", within=within - PATIENCE)
 
     def begin(
         self, op: str, *, blobs: Sequence[bytes] = (), within: float = 0.0, **words: Any
     ) -> Callable[[], wire.Message]:
-        """Asks, and gives back what waits for the answer: the agent does things in the order in which they were asked,
-        so that several may be on their way at once."""
+        """Sends a request and returns a function that waits for its answer.
+
+        The agent works in the order of the requests, so several may be under way at once.
+        """
         number, told = next(self._numbers), SimpleQueue[wire.Message | EnvironmentLost]()
         with self._lock:
             self._refuse_if_lost()
@@ -88,7 +94,7 @@ class AgentClient:
             self._say(message[0][_NOTICE])
 
     def _silent(self, op: str, seconds: float) -> EnvironmentLost:
-        """From here on nothing is asked of it: each question would be waited for as long."""
+        """Marks the agent as lost, because each further request would wait as long. Returns the error."""
         what = f"the agent did not answer {op!r} in {seconds:.0f} s"
         with self._lock:
             self._lost = self._lost or what
@@ -97,7 +103,7 @@ class AgentClient:
         )
 
     def close(self) -> None:
-        """The agent sees the end of its stdin, and ends all that it started."""
+        """Closes the agent's stdin, upon which the agent ends all that it started."""
         with self._lock:
             self._lost = self._lost or "it was asked to stop"
             self._writing.close()

@@ -1,4 +1,4 @@
-"""ports.Environment over an agent, wherever that runs."""
+"""Agent environment: implements protocols.Environment over an agent, wherever the agent runs."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ class AgentEnvironment:
 
     @property
     def guest(self) -> tuple[str, str]:
-        """Its Python for the probe, and the folder that the probe lies in, as they are called inside."""
+        """Returns the Python for the probe, and the folder of the probe, by their paths inside."""
         return sys.executable, str(GUEST)
 
     @property

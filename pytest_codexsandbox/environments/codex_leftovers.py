@@ -12,7 +12,7 @@ _OURS: Final = "codexsandbox"
 
 
 def take_away() -> tuple[str, ...]:
-    """Names that only Codex makes, of this user and without content; none while anybody may use them."""
+    """Removes empty files of this user that only Codex makes; none while another process may use them."""
     turn = os.open(TMP, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""This machine, as far as it can be told by reading. Nothing starts."""
+"""Host facts: describes this machine from files only. Starts nothing."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""Live processes and streams of an environment, as the runner holds them."""
+"""Live process: the runner's handles of live processes and streams of an environment."""
 
 from pytest_codexsandbox.environments.agent_client import AgentClient, as_finished
 from pytest_codexsandbox.errors import HarnessError
@@ -28,7 +28,7 @@ class _Conversation:
 
 
 class LiveProcess(_Conversation):
-    """ports.Spawned"""
+    """Implements protocols.Spawned."""
 
     def __init__(self, client: AgentClient, number: int, pid: int) -> None:
         super().__init__(client, number)
@@ -62,7 +62,7 @@ class LiveProcess(_Conversation):
 
 
 class LiveStream(_Conversation):
-    """ports.Stream"""
+    """Implements protocols.Stream."""
 
     def send(self, data: bytes) -> None:
         self._talk("write", blobs=(data,))

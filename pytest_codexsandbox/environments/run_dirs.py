@@ -54,7 +54,9 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def state(self) -> Literal["lives", "dead", "unknown"]:
-        """`unknown`: of another machine, container or user, whose processes we do not see."""
+        """Returns whether the owner lives. `unknown`: of another machine, container or user, whose processes are
+        invisible here.
+        """
         if self.boot != boot_id():
             return "dead" if self.node == platform.node() else "unknown"
         if self.pids != _pid_namespace():

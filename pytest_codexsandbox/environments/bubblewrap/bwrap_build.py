@@ -1,4 +1,4 @@
-"""Upstream's source tarball → one program that runs in any image, whatever libc that has: linked statically."""
+"""Bubblewrap build: links upstream's sources statically into one program that runs in any image, with any libc."""
 
 import os
 import shutil
@@ -19,12 +19,12 @@ NEEDED: Final = "Debian, Ubuntu: apt install gcc libc6-dev libcap-dev; or take b
 
 
 def compiler() -> str:
-    """Its path; "" when there is none."""
+    """Returns the path of a C compiler; "" if there is none."""
     return shutil.which("gcc") or shutil.which("cc") or ""
 
 
 def build(tarball: IO[bytes], version: str, folder: Path, *, run: Run) -> Path:
-    """The program, in `folder`, with the sources beside it."""
+    """Builds the program in `folder`, with the sources beside it. Returns its path."""
     with_what = compiler()
     if not with_what:
         raise Unavailable(f"bubblewrap {version} cannot be built here: there is no C compiler", next_step=NEEDED)
@@ -47,7 +47,7 @@ def build(tarball: IO[bytes], version: str, folder: Path, *, run: Run) -> Path:
 
 
 def _unpack(tarball: IO[bytes], folder: Path) -> tuple[str, ...]:
-    """The .c and .h files at its top, each by its bare name; the names of the .c files."""
+    """Unpacks the .c and .h files at the archive's top by their bare names. Returns the names of the .c files."""
     with tarfile.open(fileobj=tarball, mode="r|xz") as archive:
         for member in archive:
             name = PurePosixPath(member.name).name

@@ -70,14 +70,14 @@ def why_not(spec: BwrapSpec, cache: Path) -> str:
 
 
 def sources(spec: BwrapSpec, cache: Path) -> tuple[str, ...]:
-    """The addresses where its sources are looked for; () where none are needed, or nothing can be built."""
+    """Returns the addresses of the sources; () if none are needed, or nothing can be built."""
     if spec.source != "static" or why_not(spec, cache) or there(spec, cache):
         return ()
     return tuple(f"{base}/{bwrap_build.POOL.format(version=spec.version)}" for base in source_archives.bases())
 
 
 def there(spec: BwrapSpec, cache: Path) -> bool:
-    """Built or unpacked already."""
+    """Checks whether the bubblewrap is built or unpacked already."""
     return _kept(_folder(spec, cache)) is not None
 
 
@@ -99,7 +99,7 @@ def _kept(folder: Path) -> Bubblewrap | None:
 
 
 def _make(spec: BwrapSpec, folder: Path, run: Run) -> Bubblewrap:
-    """In a folder beside it, which takes its place when all is done."""
+    """Builds in a temporary folder, which takes the final name when all is done."""
     staging = folder.with_name(f"{folder.name}.making")
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(mode=0o700)
@@ -138,7 +138,7 @@ def _built(spec: BwrapSpec, folder: Path, run: Run) -> tuple[Path, tuple[Path, .
 
 
 def _sources(spec: BwrapSpec) -> bytes:
-    """From the first archive that has the tarball with the digest that is known."""
+    """Returns the tarball from the first archive that has one with the known digest."""
     expected = Hash(algorithm="sha256", digest=spec.sha256["source"])
     why: list[str] = []
     for base in source_archives.bases():

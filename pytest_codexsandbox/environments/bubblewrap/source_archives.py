@@ -26,7 +26,7 @@ _MOST: Final = 1 << 20  # of one such file
 
 
 def bases(root: Path = Path("/")) -> tuple[str, ...]:
-    """Addresses below which a pool lies, each once, the likeliest first; () when nothing here knows any."""
+    """Returns the addresses of archives' pools, each once, the likeliest first; () if this machine knows none."""
     named = os.environ.get(VARIABLE, "").split()
     found = named or [address for pattern, line in _KNOWN_IN for address in _addresses(root, pattern, line)]
     return tuple(_once(found if named else sorted(found, key=_is_no_distributions)))
@@ -44,12 +44,12 @@ def _addresses(root: Path, pattern: str, line: str) -> Iterator[str]:
 
 
 def _is_no_distributions(address: str) -> bool:
-    """Other people's archives, and those of security updates, are asked last."""
+    """Checks whether an archive is a third party's or of security updates; those are tried last."""
     return not re.search(r"/(debian|ubuntu)[^/]*/?$", address) or "security" in address
 
 
 def _once(addresses: Iterable[str]) -> Iterator[str]:
-    """One address is one, whether it is asked with TLS or without: as it is written first."""
+    """Drops an address that differs from an earlier one only in TLS."""
     seen: set[str] = set()
     for address in addresses:
         plain = address.rstrip("/")

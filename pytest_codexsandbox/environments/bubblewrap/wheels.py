@@ -17,7 +17,7 @@ _PATIENCE: Final = 90.0
 
 
 def unpack(version: str, sha256: str, folder: Path, *, run: Run) -> tuple[Path, tuple[Path, ...]]:
-    """The program and its libraries, in `folder`; `sha256`: of the wheel."""
+    """Unpacks the program and its libraries in `folder`. `sha256`: of the wheel."""
     wheel = _download(version, folder, run)
     found = hashlib.sha256(wheel.read_bytes()).hexdigest()
     if found != sha256:

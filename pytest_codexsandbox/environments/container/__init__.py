@@ -1,1 +1,1 @@
-"""Containers of any engine that speaks Docker's API."""
+"""Containers: environments in containers of any engine that speaks Docker's API."""

@@ -1,4 +1,4 @@
-"""The stdin, stdout and stderr of a container's first process, through one attached connection."""
+"""Attached stream: stdin, stdout and stderr of a container's first process, through one attached connection."""
 
 import io
 import socket
@@ -11,7 +11,7 @@ _KEPT: Final = 16 * 1024
 
 
 class Attached:
-    """`writing` and `reading` are what a HandClient wants; what the process says on stderr is kept, its end only."""
+    """Streams for an AgentClient: `writing` and `reading`. Keeps the last part of stderr."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
@@ -45,7 +45,7 @@ class _Writing(io.RawIOBase):
         return int(self._connection.send(bytes(data[: 1 << 20])))
 
     def close(self) -> None:
-        """The process sees the end of its stdin; what it says after that is still heard."""
+        """Closes the process's stdin; its later output is still read."""
         if not self.closed:
             try:
                 self._connection.shutdown(socket.SHUT_WR)
@@ -55,7 +55,7 @@ class _Writing(io.RawIOBase):
 
 
 class _StdoutReader(io.RawIOBase):
-    """The payload of the frames of stdout."""
+    """Reads the payload of the frames of stdout."""
 
     def __init__(self, connection: Any, errors: bytearray) -> None:
         self._connection, self._errors = connection, errors

@@ -1,4 +1,7 @@
-"""A container as an environment. The agent is its first process: it dies with us, and everything in there with it."""
+"""Container backend: a container as an environment. The agent is its first process.
+
+The agent dies with the runner, and every process in the container dies with the agent.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -58,7 +61,7 @@ _UNSAID: Final = "unix:///var/run/docker.sock"  # the docker command finds it by
 
 
 class ContainerBackend(Backend):
-    """`host`: the engine's address; "" is the one that the docker command would use."""
+    """Backend that opens containers. `host`: the engine's address; "" is the one that the docker command would use."""
 
     def __init__(self, *, host: str = "") -> None:
         self._host = host
@@ -95,8 +98,10 @@ class ContainerBackend(Backend):
         return ContainerImageStore()
 
     def audit(self) -> tuple[str, ...]:
-        """All of this process that no environment which still stands has a use for: helpers as well, and what was made
-        for an environment that then could not be opened."""
+        """Returns everything of this process that no open environment uses.
+
+        That includes helpers, and parts of an environment that could not be opened.
+        """
         found: list[str] = []
         for host in sorted(self._hosts):
             try:
@@ -178,7 +183,7 @@ class ContainerBackend(Backend):
             return engine
 
     def _asked(self, host: str) -> Engine:
-        """With little patience for one that hung already: each environment in it would wait anew."""
+        """Connects to an engine, briefly if it hung before: each environment in that engine would wait anew."""
         try:
             engine = Engine(host, contact=_AGAIN if host in self._silent else None)
         except NotResponding:
@@ -199,7 +204,7 @@ def _left(engine: Engine) -> list[str]:
 
 
 def _image(engine: Engine, asked: ContainerSpec, cache: Path) -> str:
-    """Made at home and sent to where it is needed; where home has no engine, made there."""
+    """Makes the image on the usual engine and sends it to this one; without a usual engine, makes it here."""
     if engine.host == default_host():
         return Images(engine, cache).provide(asked)
     try:
@@ -232,7 +237,7 @@ def _supplies(brought: Sequence[ProvidedProgram], cache: Path) -> tuple[tuple[Mo
 
 
 class _Container:
-    """From its creation to its removal."""
+    """A container, from its creation to its removal."""
 
     def __init__(
         self, engine: Engine, spec: EnvironmentSpec, asked: ContainerSpec, image: str, bwrap: BwrapLayer, *, given: str
@@ -253,7 +258,7 @@ class _Container:
         *,
         filters: Callable[..., HostConfig],
     ) -> Iterator[ContainerEnvironment]:
-        """`filters`: for Podman, puts the text of a filter where it reads one."""
+        """Creates and starts the container. `filters`: for Podman, puts the text of a filter into a file."""
         image = self._bwrap.image(self._image)
         self._entrance = self._way_in(image, config)
         if self._engine.podman:
@@ -338,7 +343,9 @@ class _Container:
             client.join(_ENDING)
 
     def _of_users_own(self) -> dict[str, Any]:
-        """Workers look a name up each for itself: the controller sees whether they found one image."""
+        """Returns the image that a user's name led to, so that the controller sees whether all workers found the same
+        one.
+        """
         name = self._asked.image.reference
         return {"image_given": {"name": name, "id": self._given, "engine": self._engine.host}} if name else {}
 
@@ -358,7 +365,7 @@ class _Container:
         return "the engine was asked to pause the container" if paused else ""
 
     def _end(self) -> str:
-        """In the engine's words: it knows who ended what, also when the container is gone."""
+        """Returns the engine's report of the end: it knows the cause, also when the container is gone."""
         try:
             noted = self._engine.deaths(self._id, self._began)
         except CodexSandboxError as problem:
@@ -371,6 +378,6 @@ class _Container:
         return f"its first process ended: {', '.join(noted) or 'the engine noted nothing'}"
 
     def remove(self) -> None:
-        """By its name, which is known also to who was interrupted before he was told the id."""
+        """Removes the container by its name, which is known even if an interrupt came before the id."""
         if self._asked_for:
             self._engine.remove(self._name)

@@ -27,11 +27,11 @@ class BwrapLayer:
         self._read_only = asked.profile.read_only
 
     def image(self, image: str) -> str:
-        """A container whose file system is read-only takes nothing: there it is in the image already."""
+        """Returns the image, with the bubblewrap built in if the container's file system is read-only."""
         return self._baked(image) if self._archive and self._read_only else image
 
     def lay(self, container: str) -> None:
-        """Before it is started."""
+        """Installs the bubblewrap into a container that is not started yet."""
         if self._archive and not self._read_only:
             self._put(container)
 
@@ -71,7 +71,7 @@ class BwrapLayer:
                 raise HarnessError(f"the container engine did not accept the bubblewrap for {INSIDE}")
 
     def _baked(self, image: str) -> str:
-        """Named by what is in it, so that it is made once."""
+        """Returns an image with the bubblewrap, named by its content, so that it is made once."""
         tag = hashlib.sha256(image.encode() + self._archive).hexdigest()[:24]
         found = self._engine.image_id(f"{_NAME}:{tag}")
         if found:

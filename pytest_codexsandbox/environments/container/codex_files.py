@@ -64,7 +64,7 @@ def _digest(file: Path) -> str:
 
 
 def _root(program: Path) -> Path:
-    """Codex looks for its resources beside the folder that its program lies in."""
+    """Returns the folder that holds Codex: its resources are beside the program's folder."""
     above = program.parent.parent
     return above if any((above / name).is_dir() for name in _NEIGHBOURS) else program.parent
 

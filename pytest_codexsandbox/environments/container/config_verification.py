@@ -23,7 +23,7 @@ _SHOWN: Final = 5
 
 
 def expected(spec: EnvironmentSpec) -> dict[str, str]:
-    """Fact → the pattern that it has to fit."""
+    """Returns the pattern that each fact must match."""
     asked = spec.container
     assert asked is not None
     profile = asked.profile
@@ -92,7 +92,9 @@ def matches(pattern: str, found: str | None) -> bool:
 
 
 def check(spec: EnvironmentSpec, facts: Mapping[str, Any], *, nested: Callable[[], bool]) -> None:
-    """`nested`: whether the engine itself lives in a user namespace, where no map is the plain one."""
+    """Compares the facts with the request. `nested`: the engine is in a user namespace, where no map is the plain
+    one.
+    """
     _check_image(spec, facts)
     wrong = differences(expected(spec), facts)
     if wrong and all(one.startswith("uid_map:") for one in wrong) and not _remapped(spec) and nested():
@@ -107,7 +109,7 @@ def check(spec: EnvironmentSpec, facts: Mapping[str, Any], *, nested: Callable[[
 
 
 def _check_image(spec: EnvironmentSpec, facts: Mapping[str, Any]) -> None:
-    """A tag of an engine may lead to anything."""
+    """Compares the image with the facts in its data file, since a tag of an engine may point to any image."""
     image = spec.container.image if spec.container is not None else None
     wrong = differences(image.expect, facts) if image is not None else ()
     if image is not None and wrong:

@@ -1,5 +1,6 @@
-"""The words of `docker create` for what the API is told. Pure, and made from that very telling (recipe.host_config):
-what has no word here cannot be told to the API either, without a test that fails.
+"""Docker command: the words of `docker create` for the same settings that the API gets. Pure.
+
+They are made from those very settings (host_config.host_config). So a setting without a word here fails a test.
 """
 
 import csv
@@ -32,7 +33,9 @@ def entrance(
     host: str = "",
     made_by: str = "",
 ) -> ReproShell:
-    """`told`: what the API was told of the host's side (recipe.host_config)."""
+    """Returns the commands that open the container by hand. `told`: the API's host settings
+    (host_config.host_config).
+    """
     filter = _filter(told["SecurityOpt"])
     words = ["--user", user, "--hostname", hostname, "--workdir", "/", "--env", "LC_ALL=C.UTF-8", *words_of(told)]
     return ReproShell(
@@ -77,7 +80,7 @@ def _mounts(mounts: Iterable[Mapping[str, Any]]) -> Words:
 
 
 def _mount(mount: Mapping[str, Any]) -> str:
-    """One line of CSV, as the command reads it: a folder's name may hold a comma."""
+    """Returns a mount as one line of CSV, as the command reads it: a folder's name may hold a comma."""
     line = io.StringIO()
     fields = [f"type={mount['Type']}", f"source={mount['Source']}", f"target={mount['Target']}"]
     csv.writer(line, lineterminator="").writerow([*fields, *(["readonly"] if mount["ReadOnly"] else [])])
@@ -85,7 +88,7 @@ def _mount(mount: Mapping[str, Any]) -> str:
 
 
 def _security(options: Iterable[str]) -> Words:
-    """The command wants a filter's file where the API wants its text."""
+    """Returns security options; the command needs a filter's file where the API needs its text."""
     return _each("--security-opt")(
         f"seccomp={FILES}/{FILTER}" if option.startswith("seccomp={") else option for option in options
     )

@@ -65,7 +65,7 @@ class Engine:
     """One container engine. Not safe for threads: each environment that opens makes its own."""
 
     def __init__(self, host: str = "", *, timeout: int = _TIMEOUT, contact: int | None = None) -> None:
-        """`contact`: the patience until it has said that it is there."""
+        """`contact`: the time limit for the first answer."""
         self.host = host or default_host()
         first = contact or min(timeout, _FIRST)
         with _in_words("the container engine does not answer", self.host), ExitStack() as way:
@@ -102,7 +102,7 @@ class Engine:
         return any(f"name={option}" in words.split(",") for words in told)
 
     def gives(self) -> frozenset[str]:
-        """The capabilities that Podman gives without being asked; Docker does not say."""
+        """Returns the capabilities that Podman gives by default; Docker does not report them."""
         with self.asked("tell what it gives by default"):
             answer = self.api.get(f"{self.api.base_url}/v4.0.0/libpod/info", timeout=self.api.timeout)
             answer.raise_for_status()
@@ -115,7 +115,7 @@ class Engine:
             yield
 
     def image_id(self, reference: str) -> str:
-        """Its content-addressed id; "" when the engine has none of that name."""
+        """Returns the content-addressed id of an image; "" if the engine has no image of that name."""
         try:
             with self.asked(f"look at the image {reference}"):
                 return str(self.api.inspect_image(reference)["Id"])
@@ -123,8 +123,10 @@ class Engine:
             return ""
 
     def create(self, image: str, command: tuple[str, ...], host_config: HostConfig, **words: Any) -> str:
-        """A container that is not started yet. It has a name before the engine is asked: who is interrupted meanwhile
-        knows what to remove."""
+        """Creates a container and does not start it.
+
+        Its name is chosen before the request, so that an interrupted caller knows what to remove.
+        """
         name = words.pop("name", "") or f"codexsandbox-{secrets.token_hex(6)}"
         config = {"Image": image, "Cmd": list(command), "HostConfig": host_config, **words}
         try:
@@ -138,7 +140,7 @@ class Engine:
 
     @contextmanager
     def helper(self, image: str, mounts: Sequence[Mapping[str, Any]] = ()) -> Iterator[str]:
-        """A container that is created for its file system and never started."""
+        """Creates a container for its file system, and never starts it."""
         name = f"codexsandbox-helper-{secrets.token_hex(6)}"
         config = {"NetworkMode": "none", "Mounts": list(mounts)}
         try:
@@ -150,7 +152,10 @@ class Engine:
         self.remove(name)
 
     def _undo(self, name: str) -> None:
-        """The engine may still be at it: it is asked until the container was there and is gone, or for a while."""
+        """Removes a container whose creation was interrupted.
+
+        The engine may still be creating it, so this asks for a while.
+        """
         limit = time.monotonic() + _BEING_MADE
         with suppress(CodexSandboxError), Engine(self.host, timeout=20) as another:
             while time.monotonic() < limit:
@@ -164,7 +169,7 @@ class Engine:
             self.api.start(container)
 
     def state(self, container: str) -> Mapping[str, Any]:
-        """`State` of an inspection; {} when it is gone."""
+        """Returns `State` of an inspection; {} if the container is gone."""
         try:
             with self.asked("look at the container"):
                 found: Mapping[str, Any] = self.api.inspect_container(container)["State"]
@@ -173,8 +178,11 @@ class Engine:
             return {}
 
     def remove(self, container: str) -> None:
-        """Ended and removed; one that is gone already is as good. Who is interrupted meanwhile still does it, by a
-        connection of its own: the one that was in use is in the middle of an answer."""
+        """Ends and removes a container, even one that is gone already.
+
+        If it is interrupted, it still removes the container by a new connection, since the old one is in the middle of
+        an answer.
+        """
         try:
             self.remove_once(container)
         except CodexSandboxError:
@@ -185,7 +193,7 @@ class Engine:
             raise
 
     def remove_once(self, container: str) -> None:
-        """Ends and removes it, unless the caller is interrupted meanwhile."""
+        """Ends and removes a container, unless the caller is interrupted meanwhile."""
         try:
             with self.asked("remove the container"):
                 self.api.remove_container(container, force=True, v=True)
@@ -215,7 +223,7 @@ class Engine:
             return file.read(limit)
 
     def file_status(self, container: str, path: str) -> tuple[int, int]:
-        """Size and date, in seconds, of a file of a container that need not run."""
+        """Returns size and date, in seconds, of a file of a container, running or not."""
         with self.asked(f"look at {path}"):
             answer = self.api.head(
                 self.api._url("/containers/{0}/archive", container), params={"path": path}, timeout=self.api.timeout
@@ -227,7 +235,9 @@ class Engine:
         return int(told.get("size", -1)), date
 
     def undo_network(self, name: str) -> None:
-        """For who was interrupted while it was made: the engine may still be at it."""
+        """Removes a network whose creation was interrupted. Tries for a while, since the engine may still be creating
+        it.
+        """
         limit = time.monotonic() + _BEING_MADE
         with suppress(CodexSandboxError), Engine(self.host, timeout=20) as another:
             while time.monotonic() < limit:
@@ -291,14 +301,14 @@ def _told(settings: dict[str, Any], timeout: int) -> dict[str, Any]:
 
 
 def _spoken(told: Mapping[str, Any]) -> str:
-    """The newest version of the API that both speak."""
+    """Returns the newest version of the API that both sides speak."""
     theirs = str(told["ApiVersion"])
     ours = docker.constants.DEFAULT_DOCKER_API_VERSION
     return min(theirs, str(ours), key=lambda version: tuple(map(int, version.split("."))))
 
 
 def default_host() -> str:
-    """$DOCKER_HOST, else the current context's, else the socket that Docker makes."""
+    """Returns $DOCKER_HOST, else the current context's address, else the socket that Docker makes."""
     named = os.environ.get("DOCKER_HOST", "")
     if named:
         return named
@@ -327,6 +337,6 @@ def _in_words(what: str, where: str) -> Iterator[None]:
 
 
 def said(problem: Exception) -> str:
-    """The engine's own words, without the client's address and status around them."""
+    """Returns the engine's own message, without the client's address and status around it."""
     text = str(getattr(problem, "explanation", "") or problem)
     return " ".join(text.split())[:600]

@@ -60,7 +60,7 @@ def _check(mounts: list[dict[str, Any]], network: str) -> None:
 
 
 def _is_folder_of_ours(source: str) -> bool:
-    """By its name; no top of the tree, nothing that is reached by way of `..`, and no socket of an engine."""
+    """Checks a folder by its name: not at the top of the tree, not by way of `..`, and no socket of an engine."""
     path = PurePosixPath(source)
     plain = source.startswith("/") and str(path) == source and ".." not in path.parts
     return plain and len(path.parts) > 2 and path.suffix != ".sock"
@@ -79,7 +79,7 @@ def identity(spec: ContainerSpec) -> Mapping[str, Any]:
 
 
 def _writable_places(profile: Profile) -> dict[str, str]:
-    """A read-only image still has a /tmp that everybody may write to: without one, no Codex starts at all."""
+    """Returns the writable folders. A read-only image still has a writable /tmp: without one, no Codex starts."""
     return {"/tmp": "rw,exec,nosuid,nodev,mode=1777"} if profile.read_only else {}
 
 
@@ -89,6 +89,6 @@ def _names() -> dict[str, Any]:
 
 
 def _capabilities(profile: Profile) -> dict[str, list[str]]:
-    """All of them by name, so that they are the same whatever an engine's own default is."""
+    """Lists all capabilities by name, so that they do not depend on an engine's default."""
     has = list(profile.capabilities)
     return {"CapAdd": has, "CapDrop": list(profile.cap_drop) if has == ["ALL"] else ["ALL"]}

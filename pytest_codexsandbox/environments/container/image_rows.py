@@ -13,7 +13,7 @@ from pytest_codexsandbox.model.image_status import ImageRow, ImageState, ImageVa
 
 
 class ReadyImages(Protocol):
-    """The images of one engine."""
+    """The ready images of one engine."""
 
     def seen(self, want: ImageRequest) -> str: ...
     def size(self, image: str) -> int: ...

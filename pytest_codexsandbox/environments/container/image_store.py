@@ -23,10 +23,10 @@ from pytest_codexsandbox.system.progress import progress_on
 
 
 class ContainerImageStore(ImageStore):
-    """The images of the usual engine. HarnessError where it does not answer, but for a listing."""
+    """The images of the usual engine. HarnessError if it does not answer, except for a listing."""
 
     def rows(self, images: Sequence[ImageSpec], cache: Path) -> ImageListing:
-        """Lists what the engine has; what the lock file says where no engine answers."""
+        """Lists what the engine has; without an answer, what the lock file records."""
         host = default_host()
         try:
             with Engine() as engine:
@@ -108,7 +108,7 @@ _Stays = tuple[Callable[[InventoryImage], bool], Callable[[str, str], bool]]  # 
 
 
 def _kept_by_name(names: Sequence[str]) -> _Stays:
-    """Keeps the distributions that were not named; nothing where none was named."""
+    """Keeps the distributions that were not named; without names, keeps nothing."""
 
     def stays(one: InventoryImage) -> bool:
         return bool(names) and one.name not in names
@@ -120,7 +120,7 @@ def _kept_by_name(names: Sequence[str]) -> _Stays:
 
 
 def _kept_by_recipe(shipped: Sequence[ImageSpec], cache: Path) -> _Stays:
-    """Keeps what the shipped recipes ask for."""
+    """Keeps what the shipped recipes need."""
     digests = {image_request.digest(want) for want in _variants(shipped, ("distro", "none"))}
     bases = {image_request.base_digest(one) for one in shipped}
     tags = {one.tag for row in LockFile(cache).read().bases.values() for one in row.values()}

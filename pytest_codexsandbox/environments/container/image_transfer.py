@@ -13,7 +13,7 @@ _PIECE: Final = 4 << 20
 
 
 def ship(image: str, *, home: Engine, there: Engine, cache: Path) -> None:
-    """Nothing when it is there already. Many workers may want it at once: one sends it, the others wait."""
+    """Sends an image to an engine that lacks it. Of many workers, one sends it and the others wait."""
     if there.image_id(image):
         return
     lock = cache / "locks" / f"ship-{hashlib.sha256(f'{there.host} {image}'.encode()).hexdigest()[:16]}.lock"

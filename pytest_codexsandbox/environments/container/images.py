@@ -27,7 +27,7 @@ Standing = Literal["ready", "begun", ""]  # begun: its base is there
 
 
 class Images:
-    """On one engine. `update`: what is pinned is made anew."""
+    """Images of one engine. `update`: makes pinned images anew."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Images:
         self._engine.close()
 
     def provide(self, spec: ContainerSpec) -> str:
-        """The id of the image in which this is to run."""
+        """Returns the id of the image in which a container is to run."""
         return self.make(image_request.wanted(spec))
 
     def make(self, want: ImageRequest) -> str:
@@ -255,14 +255,14 @@ class Images:
         return "bootstrapped", digest, tag
 
     def _engine_name(self) -> str:
-        """Podman says another ID each time that it is asked."""
+        """Returns the engine's name in the lock file; Podman reports another ID at each query."""
         about = self._engine.about()
         named = f"{self._engine.host} {about.get('Name', '')}"
         return named if self._engine.podman else str(about.get("ID") or self._engine.host)
 
 
 class NoImageProvider(Unavailable):
-    """No provider could give it."""
+    """No provider could make the image."""
 
     reasons: tuple[Unavailable, ...] = ()
 

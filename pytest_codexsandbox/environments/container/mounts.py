@@ -80,7 +80,7 @@ class VisibilityCache:
 
 
 class MountPlanner:
-    """For one engine."""
+    """Plans the mounts of one engine."""
 
     def __init__(self, engine: Engine, cache: Path, seen: VisibilityCache | None = None) -> None:
         self._engine, self._cache, self._known = engine, cache, seen or VisibilityCache()
@@ -105,8 +105,11 @@ class MountPlanner:
 
     # ---- does the engine see our files?
     def _near(self, supplies: tuple[Mount, ...], image: str) -> set[Mount]:
-        """Those whose folder it sees as we do. That it sees our cache is proved by a word that we write and read back
-        through it. Of what lies elsewhere that proves nothing: there it may see another file of the same name."""
+        """Returns the folders that the engine sees as this process does.
+
+        A word that this process writes and reads back through the engine proves that the engine sees the cache. For
+        other folders that proves nothing: the engine may see another file of the same name.
+        """
         kept = [supply for supply in supplies if Path(supply.folder).is_relative_to(self._cache)]
         with self._word() as (word, mount):
             near = self._seen(kept, image, mount, word)
@@ -130,7 +133,7 @@ class MountPlanner:
             folder.rmdir()
 
     def _seen(self, supplies: list[Mount], image: str, mount: dict[str, Any], word: str) -> set[Mount] | None:
-        """None where it does not read our word, or knows no such folder."""
+        """Returns the folders that the engine sees; None if it cannot read our word, or knows no such folder."""
         try:
             with self._engine.helper(image, [mount, *map(_bind, supplies)]) as helper:
                 if self._engine.read_file(helper, f"{_NEAR}/word", limit=4096) != word.encode():
@@ -171,7 +174,7 @@ class MountPlanner:
             return False
 
     def _fill(self, helper: str, folder: Path) -> None:
-        """The mark goes in last: what was only half sent is sent again."""
+        """Fills a volume and adds the mark last, so that an incomplete volume is filled again."""
         for pack in (lambda archive: archive.add(folder, arcname="."), _mark):
             with self._engine.asked("take our files"):
                 if not self._engine.api.put_archive(helper, "/opt/codexsandbox/volume", _packed(pack)):
@@ -194,7 +197,7 @@ def _mark(archive: tarfile.TarFile) -> None:
 
 
 def _packed(pack: Any) -> Iterator[bytes]:
-    """The tar, piece by piece, through an anonymous file: never whole in memory."""
+    """Yields the tar, piece by piece, through an anonymous file: never whole in memory."""
     import tempfile
 
     with tempfile.TemporaryFile() as file:

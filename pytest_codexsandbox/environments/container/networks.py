@@ -1,6 +1,8 @@
-"""A network of a container's own, for a profile that asks for one: the engine's name service, one neighbour that has a
-name there, and no way out. What leads nowhere cannot leak: the host has no address in it either, where an engine can
-be told so."""
+"""Networks: a container's own network, for a profile that asks for one.
+
+It has the engine's name service, one neighbour with a name, and no way out. A network without a way out cannot leak: on
+engines that support it, even the host has no address in it.
+"""
 
 import ipaddress
 import os
@@ -95,7 +97,7 @@ def own(engine: Engine, word: str, image: str, mounts: Sequence[Mapping[str, Any
 
 @contextmanager
 def _watched(engine: Engine, name: str) -> Iterator[None]:
-    """It is removed also when we are killed and can remove nothing any more."""
+    """Removes the network even if this process is killed."""
     argv = (sys.executable, "-m", network_cleanup.__name__, engine.host, name)
     paths = (str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", ""))
     env = {**environ.copied(), "PYTHONPATH": os.pathsep.join(filter(None, paths))}

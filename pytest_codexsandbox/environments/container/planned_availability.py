@@ -44,7 +44,7 @@ def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] 
 
 
 def _without_engine(silent: Mapping[str, CodexSandboxError]) -> Availability:
-    """Says so of every container: no image is looked for and no registry asked where no engine answers."""
+    """Reports every container as unavailable: without an engine, no image is looked for and no registry is queried."""
     fault = next(iter(silent.values()))
     asked = [
         PlanQuery(kind="engine", name="", where=host, answer="unknown", why=why.why or why.what)

@@ -18,12 +18,12 @@ _TEXT: Final = "seccomp={"
 
 
 def is_podman(version: Mapping[str, Any]) -> bool:
-    """By what an engine says of its version."""
+    """Checks by an engine's version report whether the engine is Podman."""
     return any("podman" in str(one.get("Name", "")).lower() for one in version.get("Components") or ())
 
 
 def refuse(asked: ContainerSpec, *, gives: Callable[[], frozenset[str]], where: str) -> None:
-    """`gives`: the capabilities of its containers by its own default, asked only where it matters."""
+    """Refuses what Podman cannot provide. `gives`: returns its default capabilities, called only if they matter."""
     profile, user = asked.profile, asked.user
     if not profile.seccomp:
         raise Unavailable(
@@ -50,7 +50,9 @@ def refuse(asked: ContainerSpec, *, gives: Callable[[], frozenset[str]], where: 
 
 
 def as_podman_config(config: Mapping[str, Any], asked: ContainerSpec) -> dict[str, Any]:
-    """Pure. `config`: in Docker's (recipe.host_config). The text of a filter stays: see `with_files`."""
+    """Converts Docker's `config` (host_config.host_config) for Podman. Pure. The text of a filter stays: see
+    `with_files`.
+    """
     options = ["no-new-privileges" if word == "no-new-privileges:true" else word for word in config["SecurityOpt"]]
     more = {"SecurityOpt": options}
     if not asked.profile.masked_paths:
@@ -61,7 +63,7 @@ def as_podman_config(config: Mapping[str, Any], asked: ContainerSpec) -> dict[st
 
 
 def with_files(config: Mapping[str, Any], folder: Path, *, near: Callable[[], bool], where: str) -> dict[str, Any]:
-    """The text of a filter in a file that is named by what is in it."""
+    """Replaces the text of a filter by a file that is named by its content."""
     return {**config, "SecurityOpt": [_with_file(word, folder, near, where) for word in config["SecurityOpt"]]}
 
 

@@ -54,7 +54,7 @@ _LOADED: Final = (
 
 
 def portable(cache: Path) -> Path:
-    """The folder, made once for each interpreter and version of the guest's code."""
+    """Returns the folder, made once for each interpreter and version of the guest's code."""
     folder = cache / "hands" / _digest()
     if (folder / "complete").is_file():
         os.utime(folder / "complete")  # said to be in use: see _forget
@@ -128,7 +128,7 @@ def _make(folder: Path) -> None:
 
 
 def _libraries(stdlib: Path) -> Iterator[str]:
-    """Every shared library that this interpreter has loaded after all that the guest imports, and the loader."""
+    """Yields the loader, and every shared library that this interpreter loads for the guest's imports."""
     done = process.run(
         Command(argv=(os.path.realpath(sys.executable), "-I", "-S", "-c", _LOADED), cwd="/", env={}, timeout=60)
     )

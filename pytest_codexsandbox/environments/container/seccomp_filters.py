@@ -1,7 +1,8 @@
-"""Filters of system calls that are given to an engine as text, each with a mark of its own in it.
+"""Seccomp filters: system call filters that an engine gets as text, each with a mark of its own in it.
 
-An engine may ignore a filter, or load another one, without a word. So each of our filters also answers one system call
-that no kernel has had for a decade with four numbers made of the filter's own text; the agent asks for them inside.
+An engine may silently ignore a filter, or load another one. So each of our filters also answers one system call that no
+kernel has had for a decade. The answers are four numbers made of the filter's own text. The agent makes that call
+inside.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ _LEAST, _MOST = 200, 4095  # no kernel has these errnos; above them no filter ca
 
 
 def marked(text: str, *, where: str) -> str:
-    """The filter with its mark."""
+    """Returns the filter with its mark."""
     profile = _parsed(text, where)
     rules = [_without(rule) for rule in profile["syscalls"]]
     for place, number in enumerate(_numbers(text)):
@@ -49,5 +50,5 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
 
 
 def _without(rule: dict[str, Any]) -> dict[str, Any]:
-    """A rule for all calls of that name would win over the mark's."""
+    """Removes the rules for that system call, since a rule for all of its calls would override the mark's."""
     return {**rule, "names": [name for name in rule["names"] if name != _CALL]}

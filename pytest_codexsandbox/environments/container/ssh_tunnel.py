@@ -1,7 +1,7 @@
-"""A socket here that is an engine's socket there: one `ssh` command carries it, with the user's own configuration.
+"""SSH tunnel: a local socket for an engine's remote socket, carried by one `ssh` command with the user's configuration.
 
-The client's own way over ssh cannot be attached to, or wants another library that reads that configuration in its own
-manner. This ssh ends with us, however we end: it runs a program there that lives as long as our end of its stdin.
+The SDK's own ssh support cannot attach to a container, or needs another library that reads that configuration
+differently. This ssh ends with this process in any case: it runs a remote program that ends with its stdin.
 """
 
 import os
@@ -45,7 +45,7 @@ def is_far(host: str) -> bool:
 
 
 def words(host: str, here: Path, timeout: float) -> tuple[str, ...]:
-    """`ssh://[user@]host[:port][/path/of/its/socket]` as arguments of ssh. Pure."""
+    """Returns `ssh://[user@]host[:port][/path/of/its/socket]` as arguments of ssh. Pure."""
     found = _ADDRESS.fullmatch(host)
     if found is None:
         raise InputError(
@@ -61,7 +61,7 @@ def words(host: str, here: Path, timeout: float) -> tuple[str, ...]:
 
 @contextmanager
 def through(host: str, timeout: float) -> Iterator[str]:
-    """The address of the socket here."""
+    """Opens the tunnel and yields the address of the local socket."""
     program = shutil.which("ssh")
     if program is None:
         raise Unavailable(
@@ -113,7 +113,7 @@ def _ready(stdout: IO[bytes], limit: float) -> bool:
 
 
 def _place() -> Path:
-    """For a socket that only we may speak to."""
+    """Returns a path for a socket that only this user may connect to."""
     folder = cache_folder() / "ssh"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)

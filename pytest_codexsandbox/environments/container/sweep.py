@@ -60,7 +60,7 @@ def leftovers(hosts: Sequence[str], notify: Notify) -> Iterator[EngineLeftover]:
 
 
 def find(engine: Engine) -> Iterator[EngineLeftover]:
-    """Everything labelled as ours."""
+    """Yields everything that carries our labels."""
     with engine.asked("list its containers"):
         containers = engine.api.containers(all=True, filters={"label": [labels.OWNER]})
     with engine.asked("list its networks"):
@@ -94,7 +94,7 @@ def clear_dead(engine: Engine) -> tuple[str, ...]:
 
 
 def _went(engine: Engine, left: EngineLeftover) -> bool:
-    """A network is in use until its last container has gone, which may take a moment."""
+    """Removes a leftover. Tries for a while, since a network is in use until its last container has gone."""
     limit = time.monotonic() + _GOING
     while True:
         try:
@@ -108,5 +108,7 @@ def _went(engine: Engine, left: EngineLeftover) -> bool:
 
 
 def _is_surely_dead(left: EngineLeftover, host: str) -> bool:
-    """An engine on another machine may serve a namesake of this one: only the same boot tells them apart."""
+    """Checks whether the owner is dead for sure. An engine may serve machines of the same name; the boot id
+    distinguishes them.
+    """
     return left.state == "dead" and (host.startswith("unix://") or left.owner.boot == boot_id())

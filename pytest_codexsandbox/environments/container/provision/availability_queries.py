@@ -35,7 +35,7 @@ _ANEW: Final = "restart it, or name another: DOCKER_HOST=unix:///run/podman/podm
 
 
 class EngineAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """By an engine."""
+    """One engine's answer."""
 
     standing: dict[str, Standing]
     arch: str = ""
@@ -58,7 +58,9 @@ def inquire(
     userns: bool = False,
     limit: float = LIMIT,
 ) -> QueryResult:
-    """`hosts`: engines that were named; `userns`: whether it is of interest that they have it."""
+    """Queries engines, registries and archives. `hosts`: engines that were named; `userns`: also ask for user
+    namespaces.
+    """
     begun, home = time.monotonic(), default_host()
     named = tuple(dict.fromkeys((home, *hosts)))
     patience = limit * _ENGINES
@@ -124,7 +126,7 @@ def _look(host: str, wants: Sequence[ImageRequest], cache: Path, patience: float
 
 
 def _seen(engines: Mapping[str, EngineAnswer], home: str) -> EngineAnswers:
-    """Images are made by the usual engine; where it does not answer, by each of the others."""
+    """Returns the answers of the engines that would make images: the usual one, or without its answer all others."""
     makers = {home: engines[home]} if home in engines else dict(engines)
     best: dict[str, str] = {}
     for told in makers.values():
@@ -141,7 +143,7 @@ def _of_engine(host: str, told: EngineAnswer | Exception | None, patience: float
 
 
 def _nobody(wants: Iterable[ImageRequest], foresight: ImageAvailability) -> Iterator[PlanQuery]:
-    """Registries that an engine would have been asked about."""
+    """Yields the registries that remain unqueried because no engine answered."""
     pulled = [want.image for want in wants if want.image.pull and not foresight.is_settled(want)]
     for host in dict.fromkeys(registry_ping.host_of(image.pull) for image in pulled):
         yield PlanQuery(kind="registry", name=host, answer="unknown", why="no engine answered that would ask it")

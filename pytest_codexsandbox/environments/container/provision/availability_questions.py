@@ -89,11 +89,11 @@ def of_archive(image: ImageSpec) -> Question | None:
 
 
 def of_sources(version: str, addresses: tuple[str, ...]) -> Question:
-    """Several archives after each other: that they are slow together says nothing about any of them."""
+    """Returns the question about the sources, without a meaning of silence: several archives may be slow together."""
     return Question(key=_key("sources", addresses), kind="sources", name=version, where="", addresses=addresses)
 
 
 def _key(kind: str, addresses: tuple[str, ...]) -> str:
-    """Other proxies, other answers."""
+    """Returns the key of a question; it includes the proxies, which may change the answer."""
     told = [*addresses, *sorted(environ.settled(urllib.request.getproxies).items())]
     return f"{kind} {addresses[0].partition('://')[2]} {hashlib.sha256(repr(told).encode()).hexdigest()[:12]}"

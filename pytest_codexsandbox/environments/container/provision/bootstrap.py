@@ -1,7 +1,7 @@
-"""A distribution's base from its own archive, with mmdebstrap: where no registry answers.
+"""Bootstrap: makes a distribution's base from its own archive with mmdebstrap, if no registry answers.
 
-One archive of a file system for each distribution, kept in the cache and known by its digest. Nothing of this machine
-goes in: neither its name nor its resolver, nor the place where it keeps keys.
+The cache keeps one archive of a file system for each distribution, identified by its digest. The archive contains
+nothing of this machine: neither its name nor its resolver, nor the folder of its keys.
 """
 
 import hashlib
@@ -172,8 +172,11 @@ def _digest(path: Path) -> str:
 
 @contextmanager
 def _staging(path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder that is gone afterwards; also one that a killed run of the same base has left. And the word of what
-    works in it: when we are killed, `sweep` ends that and removes the folder."""
+    """Creates a temporary folder, and the word that marks its processes. Removes a killed run's folder of the same
+    base.
+
+    If this process is killed, `sweep` ends the marked processes and removes the folder.
+    """
     folder = path.with_name(f"making-{path.stem}")
     with keeping(path.parent):
         run_dirs.give_back(folder)
@@ -187,14 +190,14 @@ def _staging(path: Path) -> Iterator[tuple[Path, str]]:
 
 @contextmanager
 def _in_tmp(word: str, what: str) -> Iterator[Path]:
-    """A folder that `sweep` finds by its name when we are killed."""
+    """Creates a folder in /tmp that `sweep` finds by its name if this process is killed."""
     with tempfile.TemporaryDirectory(prefix=run_dirs.named_for(word, what), dir=run_dirs.SHARED[0]) as folder:
         yield Path(folder)
 
 
 @contextmanager
 def _seen_by_all(key: Path | None, word: str) -> Iterator[Path | None]:
-    """apt reads keys as another user, who may not enter our cache: it gets a copy in /tmp."""
+    """Copies the key to /tmp, because apt reads keys as another user, who may not enter our cache."""
     if key is None:
         yield None
         return

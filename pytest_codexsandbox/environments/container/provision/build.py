@@ -1,4 +1,4 @@
-"""The second stage, built by the engine; and a bootstrapped base given to it."""
+"""Build: the engine builds the second stage, and imports a bootstrapped base."""
 
 import io
 import os
@@ -23,7 +23,7 @@ _PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS
 
 
 def build(engine: Engine, want: ImageRequest, base: str, *, watch: Progress, afresh: bool = False) -> str:
-    """Its id."""
+    """Builds the second stage. Returns the image's id."""
     said, image = "", ""
     marks = {
         **labels.kept("image"),
@@ -53,7 +53,7 @@ def build(engine: Engine, want: ImageRequest, base: str, *, watch: Progress, afr
 
 
 def give(engine: Engine, archive: Path, tag: str, *, what: str, watch: Progress) -> str:
-    """A file system as an image; its id."""
+    """Imports a file system as an image. Returns the image's id."""
     repository, _, name = tag.rpartition(":")
     changes = [f"LABEL {key}={value}" for key, value in labels.kept("image").items()]
     with archive.open("rb") as file, patient(engine, SILENCE), engine.asked(f"take {archive.name}"):
@@ -68,7 +68,7 @@ def give(engine: Engine, archive: Path, tag: str, *, what: str, watch: Progress)
 
 
 def _name(engine: Engine, said: str, repository: str, name: str) -> None:
-    """Podman calls what it takes `latest`, whatever it is told."""
+    """Tags an imported image, because Podman calls an import `latest` regardless of the requested tag."""
     found = _ID.search(said)
     if found is not None and not engine.image_id(f"{repository}:{name}"):
         with engine.asked("name an image"):
@@ -77,7 +77,7 @@ def _name(engine: Engine, said: str, repository: str, name: str) -> None:
 
 
 class _CountingReader:
-    """Counts what the engine has taken."""
+    """Counts the bytes that the engine has read."""
 
     def __init__(self, file: BinaryIO, total: int, what: str, watch: Progress) -> None:
         self._file, self._total, self._what, self._watch = file, total, what, watch

@@ -104,7 +104,7 @@ def of_pull(reference: str, said: str) -> Unavailable:
 
 
 def of_build(what: str, said: str, failed: str) -> CodexSandboxError:
-    """`failed`: the engine's own last words; `said`: what the commands printed."""
+    """Returns the error of a build. `failed`: the engine's last message; `said`: the output of the commands."""
     head = f"the image {what} cannot be built"
     why = tail(said, marks=("E: ", "Err:", "error:", "ERROR", "Error:")) or failed
     for form, cause, next_step in (
@@ -130,7 +130,7 @@ def short(problem: Unavailable) -> str:
 
 
 def tail(text: str, *, marks: tuple[str, ...] = (), limit: int = 300) -> str:
-    """The last lines that matter."""
+    """Returns the last significant lines."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     picked = [line for line in lines if line.startswith(marks)] if marks else []
     telling = [line for line in picked if not _FRAME.search(line)]

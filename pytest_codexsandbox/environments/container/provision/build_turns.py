@@ -15,7 +15,7 @@ _FOLDER: Final = Path("images", "turns")
 
 @contextmanager
 def turn(cache: Path, digest: str, what: str, watch: Progress) -> Iterator[None]:
-    """Holds the lock of a base image; the watch is told of a wait."""
+    """Holds the lock of a base image; reports a wait to the watch."""
     path = cache / _FOLDER / f"{digest}.lock"
 
     def notify(line: str) -> None:

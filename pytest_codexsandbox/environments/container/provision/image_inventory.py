@@ -61,7 +61,7 @@ def _held(image: dict[str, Any]) -> Iterator[InventoryImage]:
 def prune(
     engine: Engine, cache: Path, is_wanted: Callable[[InventoryImage], bool], *, dry_run: bool = False
 ) -> Iterator[RemovedImage]:
-    """Images first, then what they stand on. `dry_run`: only tell what would go."""
+    """Removes images first, then their bases. `dry_run`: only reports what would be removed."""
     if busy := build_turns.held(cache):
         raise Unavailable(
             "images are being made at the moment", why=f"{len(busy)} of them", next_step="wait for that, or end it"
@@ -79,7 +79,7 @@ def prune(
 def prune_archives(
     cache: Path, is_wanted: Callable[[str, str], bool], *, dry_run: bool = False
 ) -> Iterator[RemovedImage]:
-    """`is_wanted` is asked with the distribution's name and the digest of what a base is made of."""
+    """Removes archives. `is_wanted` gets the distribution's name and the digest of the base's ingredients."""
     folder = cache / bootstrap.FOLDER
     for told in sorted(folder.glob("*.json")):
         archive = told.with_suffix(".tar")
@@ -99,7 +99,7 @@ def prune_archives(
 
 
 def _remove(engine: Engine, one: InventoryImage) -> str:
-    """ "" or why it stays."""
+    """Removes an image. Returns "", or why the image stays."""
     try:
         with engine.asked(f"remove the image {one.what}"):
             engine.api.remove_image(one.tag or one.id)

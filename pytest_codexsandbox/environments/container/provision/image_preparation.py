@@ -1,4 +1,4 @@
-"""The images of a whole plan, made before its first item runs: in sight, several at once, each one once."""
+"""Image preparation: makes the images of a whole plan before its first item, visibly, several at once, each once."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,7 +30,7 @@ def prepare(specs: Iterable[ContainerSpec], cache: Path, stream: TextIO) -> None
 def one_by_one(
     cache: Path, watch: Progress, *, providers: tuple[str, ...] = ("pull", "bootstrap"), update: bool = False
 ) -> Make:
-    """Each with its own way to the engine: one is not for several threads."""
+    """Returns a function that makes images with an engine client of its own, since a client is not safe for threads."""
 
     def make(want: ImageRequest) -> str:
         with Engine() as engine:

@@ -47,7 +47,7 @@ class ImageRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wanted(spec: ContainerSpec) -> ImageRequest:
-    """A bubblewrap of another origin is laid into one that has none."""
+    """Returns the image of a container. For a bubblewrap of another origin, the image contains none."""
     return ImageRequest(image=spec.image, bubblewrap=spec.bwrap.source == "distro")
 
 
@@ -63,13 +63,13 @@ def base_digest(image: ImageSpec) -> str:
 
 
 def base_tag(image: ImageSpec, content: str) -> str:
-    """`content`: the digest of what really came."""
+    """Returns the tag of a base. `content`: the digest of the downloaded content."""
     return f"{REPOSITORY}/base-{image.name}:{base_digest(image)[:8]}-{content.rpartition(':')[2][:16]}"
 
 
 # ---- the second stage
 def dockerfile(want: ImageRequest, base: str) -> str:
-    """The label comes first, so that what a killed build leaves behind is known as ours too."""
+    """Returns the Dockerfile. The label comes first, so that the leftovers of a killed build carry it too."""
     image = want.image
     lines = [f"FROM {base}", f"LABEL {labels.KIND}=image"]
     if image.family == "busybox":

@@ -68,7 +68,7 @@ class SourceAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Locked(msgspec.Struct, frozen=True, kw_only=True):
-    """By digest of the wish, then by engine."""
+    """Content of the lock file, by digest of the request, then by engine."""
 
     version: int = 1
     bases: dict[str, dict[str, Base]] = {}
@@ -126,7 +126,7 @@ class LockFile:
         self.change(lambda old: msgspec.structs.replace(old, failures={**old.failures, digest: one}))
 
     def keep_answers(self, answers: Mapping[str, SourceAnswer], *, believed: float) -> None:
-        """Those that are older than that by so many seconds are forgotten."""
+        """Adds answers, and drops those that are older than the new ones by more than `believed` seconds."""
         oldest = max((one.when for one in answers.values()), default=0.0) - believed
 
         def change(old: Locked) -> Locked:
@@ -136,7 +136,7 @@ class LockFile:
         self.change(change)
 
     def forget(self, ids: set[str]) -> None:
-        """Entries of images that are gone from their engine."""
+        """Removes the entries of images that are gone from their engine."""
 
         def change(old: Locked) -> Locked:
             return msgspec.structs.replace(

@@ -1,4 +1,6 @@
-"""Several images made at once, each base once: its variants follow each other, different bases stand side by side."""
+"""Parallel build: makes several images at once and each base once: one base's variants in turn, different bases
+together.
+"""
 
 import os
 import queue

@@ -1,4 +1,4 @@
-"""A base from a registry, through the engine: it is the engine that downloads, with its own proxy and mirrors."""
+"""Pull: gets a base from a registry through the engine, which downloads with its own proxy and mirrors."""
 
 import time
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def _events(engine: Engine, repository: str, tag: str) -> Iterator[dict[str, Any
 
 
 def pin(engine: Engine, reference: str) -> str:
-    """The registry's digest of an image that is there; its own where no registry is behind it."""
+    """Returns the registry's digest of an image, or the image's own id without a registry."""
     with engine.asked(f"look at the image {reference}"):
         found = engine.api.inspect_image(reference)
     repository = reference.partition("@")[0]
@@ -75,7 +75,7 @@ def engine_answers(engine: Engine) -> bool:
 
 @contextmanager
 def patient(engine: Engine, seconds: int) -> Iterator[None]:
-    """Longer between two words than for a simple answer."""
+    """Allows a longer time between two events of the engine than for a simple answer."""
     before, engine.api.timeout = engine.api.timeout, seconds
     try:
         yield
@@ -110,7 +110,7 @@ def _progress(event: dict[str, Any], layers: dict[str, tuple[int, int]], what: s
 
 
 def _parted(reference: str) -> tuple[str, str]:
-    """`host:5000/name:tag` → name and tag; a digest stands in the place of a tag."""
+    """Splits `host:5000/name:tag` into name and tag; a digest replaces a tag."""
     if "@" in reference:
         name, _, digest = reference.partition("@")
         return name, digest
