@@ -30,5 +30,5 @@ NAMES: Final = (
 
 
 def module_name(name: str) -> str:
-    """`boot-check` lives in commands/boot_check.py."""
+    """Returns the module of a command: `boot-check` is in commands/boot_check.py."""
     return f"pytest_codexsandbox.commands.{name.replace('-', '_')}"

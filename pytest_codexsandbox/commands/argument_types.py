@@ -13,7 +13,7 @@ def filled(text: str) -> str:
 
 
 def count(text: str) -> int:
-    """Refuses what is not a whole number from 1 up."""
+    """Refuses a value that is not a whole number from 1 up."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
     return int(text)

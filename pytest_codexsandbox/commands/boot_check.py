@@ -154,7 +154,7 @@ def _asked(options: argparse.Namespace, environ: Mapping[str, str]) -> Asked:
 
 
 def _is_http(url: str) -> bool:
-    """Check the scheme, the host and the port. A space or a control character is not sent either."""
+    """Checks the scheme, the host and the port. Refuses spaces and control characters too."""
     try:
         parts = urlsplit(url)
         complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

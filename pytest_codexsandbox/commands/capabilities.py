@@ -97,7 +97,7 @@ def _as_json(rows: Mapping[str, ResolvedSubject]) -> str:
 
 
 def _as_text(rows: Mapping[str, ResolvedSubject]) -> Iterator[str]:
-    """One block for each binary: eighty columns hold no table of ten columns."""
+    """Returns one block for each binary: ten columns do not fit into eighty characters."""
     for label, subject in rows.items():
         found = subject.capabilities
         own = "" if found.version == label else f", calls itself {found.version}"

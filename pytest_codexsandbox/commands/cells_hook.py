@@ -29,7 +29,7 @@ _VARIABLES: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 
 
 class CommandPlanner(Planner):
-    """Planner of a command beside pytest."""
+    """Planner of a command outside pytest."""
 
     def __init__(self, request: RunRequest, words: tuple[str, ...]) -> None:
         super().__init__(request)

@@ -151,7 +151,7 @@ def _journal(journal: ReadJournal, known: Sequence[Fingerprint], source: Path, *
 
 
 def _code(groups: Sequence[Group], *, sure: bool) -> int:
-    """0 also where nothing is red."""
+    """Returns the exit code; 0 also if no record is red."""
     found = 0 if not groups or any(diagnosis.fingerprint for diagnosis, _ in groups) else 1
     return found if sure else CONTRADICTION
 
@@ -185,7 +185,9 @@ def _groups(journal: ReadJournal, red: Iterable[Record], known: Sequence[Fingerp
 
 
 def _apart(record: Record) -> tuple[str, ...]:
-    """Without a fingerprint: what is broken or blocked for one reason is one block, a violation stays by itself."""
+    """Returns the key of a block without a fingerprint: broken or blocked records share one by reason, a violation has
+    its own.
+    """
     if record.verdict is Verdict.VIOLATES:
         return (record.key.promise, record.direction)
     return (record.reason,)
@@ -231,7 +233,9 @@ def _evidence(journal: ReadJournal, record: Record, folder: Path) -> Iterator[st
 
 # ---- both
 def _field(name: str, text: str) -> Iterator[str]:
-    """One labelled line, wrapped; nothing for an empty text. What programs said is shown, never obeyed."""
+    """Yields one labelled line, wrapped; nothing for an empty text. Control characters of a program's output have no
+    effect.
+    """
     if not text:
         return
     width = max(60, min(110, shutil.get_terminal_size((80, 24)).columns))
@@ -258,7 +262,7 @@ def _facts(given: Iterable[str]) -> dict[str, str]:
 
 
 def _content(source: str) -> str | None:
-    """The text to search; None when `source` is a journal."""
+    """Returns the text to search; None if `source` is a journal."""
     if source == "-":
         return sys.stdin.buffer.read(READ_LIMIT).decode("utf-8", "replace")
     path = Path(source)

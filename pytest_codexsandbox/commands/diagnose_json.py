@@ -11,18 +11,18 @@ from pytest_codexsandbox.model.record import Diagnosis, Record
 
 
 def of_text(found: Iterable[Diagnosis]) -> str:
-    """The most specific cause first; an empty list where nothing was recognised."""
+    """Returns the causes, the most specific first; an empty list if none is recognised."""
     return _document({"causes": [cause(one) for one in found]})
 
 
 def of_journal(run: str, faults: Iterable[str], groups: Iterable[tuple[Diagnosis, Sequence[Record]]]) -> str:
-    """The worst cause first; `faults`: what is wrong with the run itself."""
+    """Returns the causes, the worst first. `faults`: errors of the run itself."""
     causes = [{**cause(diagnosis), **_checks(records)} for diagnosis, records in groups]
     return _document({"run": run, "faults": list(faults), "causes": causes})
 
 
 def cause(diagnosis: Diagnosis) -> dict[str, Any]:
-    """One cause: `first` is the fix to try first, `unsafe` gives up the sandbox."""
+    """Returns one cause. `first` is the fix to try first; `unsafe` gives up the sandbox."""
     return {
         "fingerprint": diagnosis.fingerprint,
         "blames": diagnosis.verdict,

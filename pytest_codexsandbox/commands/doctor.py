@@ -115,7 +115,7 @@ def shipped_environments() -> list[EnvironmentSpec]:
 
 
 def in_environment(spec: SubjectSpec, environment: EnvironmentSpec) -> DoctorFinding:
-    """Tries a sandbox in an environment of a backend; without it this machine can still be measured."""
+    """Tries a sandbox in an environment of a backend; this machine can be measured without one."""
     cell = Cell(environment=environment, subject=spec)
     kind = "a container" if environment.container else environment.backend
     where = ", ".join(filter(None, (environment.distro, environment.profile)))
@@ -141,7 +141,7 @@ def of_codex(spec: SubjectSpec) -> Iterator[DoctorFinding]:
 
 
 def start(cell: Cell, policy: str) -> SandboxState:
-    """One call of Codex and its control, in a world that is gone afterwards."""
+    """Makes one call of Codex and its control, in a world that is removed afterwards."""
     plan = Plan(preset="doctor", cells=(cell,), promises=(), keys=())
     with workbench("doctor") as folder:
         options = WorkerOptions(folder=folder, cache=cache_folder())
@@ -151,7 +151,7 @@ def start(cell: Cell, policy: str) -> SandboxState:
 
 
 def of_start(policy: str, started: Callable[[], SandboxState], *, kind: str = "", where: str = "") -> DoctorFinding:
-    """Says whether a sandbox started; `kind` of environment: "" on this machine itself."""
+    """Reports whether a sandbox started. `kind` of environment: "" on this machine itself."""
     what, needed = (f"sandbox in {kind}", False) if kind else (f"sandbox, {policy}, {_user()}", True)
     try:
         state = started()

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def outdated(records: Iterable[Record]) -> tuple[set[str], set[str]]:
-    """Ids of deviations that are healed everywhere, and of those that hold only in some of their places."""
+    """Returns the ids of deviations that are healed everywhere, and of those that remain in some of their places."""
     held: set[str] = set()
     seen: set[str] = set()
     for record in records:
@@ -80,7 +80,7 @@ def outdated(records: Iterable[Record]) -> tuple[set[str], set[str]]:
 
 
 def entry_of(draft: Draft, today: datetime.date, old: Mapping[str, Any]) -> Table:
-    """The entry as TOML; what people wrote in the one that it replaces is carried over."""
+    """Returns the entry as TOML, with the texts that people wrote into the entry that it replaces."""
     entry = tomlkit.table()
     entry["id"] = draft.id
     entry["promise"] = draft.promise
@@ -144,7 +144,7 @@ def _append(document: tomlkit.TOMLDocument, entry: Table) -> None:
 
 
 def _finish(document: tomlkit.TOMLDocument, path: Path | None) -> None:
-    """On the disk by one rename: a reader never sees half a file."""
+    """Replaces the file by one rename, so that a reader never sees half a file."""
     text = tomlkit.dumps(document)
     if path is None:
         print(text, end="")

@@ -76,7 +76,7 @@ def _case(case: Case, paint: Paint, *, every: bool) -> Iterator[str]:
 
 
 def _runs(story: StoryLine) -> list[str]:
-    """The second and the third are a line together, where they change nothing more."""
+    """Yields the runs; joins the second and the third if they change nothing more."""
     first, *more = ran(story)
     code = story.runs[0].code if story.runs else None
     quiet = all(not written_by(run) and run.ended == "exit" and run.code == code for run in story.runs[1:])
@@ -126,7 +126,7 @@ def _verdicts(records: Sequence[Record], paint: Paint, *, every: bool) -> Iterat
 
 
 def _by_cause(records: Sequence[Record]) -> list[list[Record]]:
-    """Leaks first."""
+    """Groups violations by cause, leaks first."""
     found: dict[object, list[Record]] = {}
     for record in records:
         if record.verdict is Verdict.VIOLATES:

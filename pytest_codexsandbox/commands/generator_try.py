@@ -168,7 +168,7 @@ def _subject(options: argparse.Namespace, generator: str) -> SubjectSpec:
 
 
 def _inside(options: argparse.Namespace) -> EnvironmentSpec | None:
-    """The container that generators run in, by the id of its cell or of itself."""
+    """Returns the container that generators run in, by the id of its cell or its own."""
     name = options.codex_generator_in
     if not name:
         return None
@@ -239,7 +239,7 @@ def _shown(cell: Cell, asked: GeneratorSet, *, unconfined: bool, inside: Environ
 
 
 class _KeptEvents(ToldEvents):
-    """Keeps the lines as they are, with all contents of files."""
+    """Keeps the journal lines unchanged, with the full content of files."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -47,7 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def typed(options: argparse.Namespace) -> tuple[str, ...]:
-    """Names of the options that were given, as `pytest` has them."""
+    """Returns the names of the options that were given, spelled as pytest has them."""
     named = {name.removeprefix(_OURS): value for name, value in vars(options).items() if name.startswith(_OURS)}
     return tuple(name.replace("_", "-") for name, value in named.items() if value)
 

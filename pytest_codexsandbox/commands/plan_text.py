@@ -112,7 +112,7 @@ def _picked(shown: Shown) -> Iterator[str]:
 
 
 def _axes(plan: Plan, environments: int) -> Iterator[str]:
-    """For many environments: each value with the number of its cells, in the matrix file's order."""
+    """Yields, for many environments, each value with the number of its cells, in the matrix file's order."""
     cells = plan.cells
     yield f"  in {many(environments, 'environment')} (each of them: -v)"
     wide = max(map(len, AXES))
@@ -127,7 +127,7 @@ def _axes(plan: Plan, environments: int) -> Iterator[str]:
 
 
 def _topics(plan: Plan) -> Iterator[str]:
-    """One line for each topic."""
+    """Yields one line for each topic."""
     promises = Counter(promise.topic for promise in plan.promises)
     checks = Counter(key.promise.partition(".")[0] for key in plan.keys)
     wide = max(map(len, promises))
@@ -137,7 +137,7 @@ def _topics(plan: Plan) -> Iterator[str]:
 
 
 def _each(plan: Plan) -> Iterator[str]:
-    """One line for each promise, by the id that `--codex-only` takes."""
+    """Yields one line for each promise, by the id that `--codex-only` takes."""
     checks = Counter(key.promise for key in plan.keys)
     wide = max(len(promise.id) for promise in plan.promises)
     for promise in plan.promises:
@@ -163,7 +163,7 @@ def _downloads(shown: Shown) -> Iterator[str]:
 
 
 def _tools(tools: Mapping[str, Forecast]) -> Iterator[str]:
-    """Generators: nothing of them is said where there is none of a registry's."""
+    """Yields what generators need from registries; nothing if no generator comes from one."""
     needed = {name: one for name, one in tools.items() if not one.cached}
     if tools and not needed:
         yield "Generators: nothing to install"

@@ -123,7 +123,7 @@ def code(outcomes: Sequence[ProofResult], unshown: Sequence[str]) -> int:
 
 
 def not_shown(choices: Sequence[Choice], outcomes: Sequence[ProofResult]) -> tuple[str, ...]:
-    """Causes that were named, and for which no environment failed that a remedy was tried in."""
+    """Returns the named causes for which no environment failed in which a remedy was tried."""
     seen = {cause for one in outcomes if one.state != "not told" for cause in one.causes}
     asked = dict.fromkeys(cause for choice in choices for cause in choice.asked)
     return tuple(cause for cause in asked if cause not in seen)

@@ -11,12 +11,12 @@ from pytest_codexsandbox.registry import data_folder
 
 
 def filter_text(remedy: Remedy) -> str:
-    """Return the text of its filter, from the checkout or from the wheel's copy."""
+    """Returns the text of a remedy's filter, from the checkout or from the wheel's copy."""
     return (data_folder("matrix") / "profiles" / "seccomp" / remedy.filter).read_text(encoding="utf-8")
 
 
 def written(choices: Sequence[Choice], path: str, image: str) -> str:
-    """Write the filter of the one remedy that has one, and return the line to paste."""
+    """Writes the filter of the one remedy that has one, and returns the line to paste."""
     remedy = _the_one(choices, image)
     _write(Path(path), filter_text(remedy))
     also = f"# {remedy.also}\n" if remedy.also else ""
@@ -42,14 +42,14 @@ def _the_one(choices: Sequence[Choice], image: str) -> Remedy:
 
 
 def _without_filter(remedies: Sequence[Remedy], image: str) -> str:
-    """Return the whole line of the one remedy that is only options of `docker run`."""
+    """Returns the whole line of the one remedy that consists of options of `docker run` only."""
     if len(remedies) == 1 and remedies[0].options:
         return shlex.join(remedies[0].docker_run("", image))
     return "codexsandbox remedies   (those with --security-opt seccomp=seccomp.json have one)"
 
 
 def _write(path: Path, text: str) -> None:
-    """Keep a file of the user's: only the same text is written over."""
+    """Writes a file, but does not overwrite a user's file with another text."""
     next_step = "name a file in a folder that you may write to"
     with os_errors_as(InputError, "the filter cannot be written", where=path, next_step=next_step):
         if path.exists() and path.read_text(encoding="utf-8", errors="replace") != text:

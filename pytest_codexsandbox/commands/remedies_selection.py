@@ -23,7 +23,9 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose(names: Sequence[str]) -> tuple[Choice, ...]:
-    """All without names. InputError for a name, or a glob, that no remedy, cause or failing profile has."""
+    """Returns the choices; all without names. InputError for a name or glob without a remedy, cause or failing
+    profile.
+    """
     if not names:
         return tuple(Choice(remedy=one, causes=one.causes, proofs=one.proofs) for one in remedies())
     found: dict[str, Choice] = {}

@@ -36,7 +36,7 @@ _STATES: Final = {"as recorded": "as recorded", "differs": "NOT AS RECORDED", "n
 
 # ---- what is known
 def listed(choices: Sequence[Choice]) -> Iterator[str]:
-    """By cause; a remedy for several is told in full at the first."""
+    """Lists remedies by cause; a remedy for several causes is described in full at the first."""
     known = {one.id: one.cause for one in fingerprints()}
     told: set[str] = set()
     for cause in dict.fromkeys(cause for choice in choices for cause in choice.causes):
@@ -72,12 +72,12 @@ def _remedy(choice: Choice, cause: str, *, again: bool) -> Iterator[str]:
 
 
 def where_named(choice: Choice) -> Where:
-    """Return what is known of the profile that was named: its /proc decides what a remedy costs there."""
+    """Returns the facts of the named profile: its /proc decides the price of a remedy there."""
     return Where(masked=SHIPPED.profile(choice.profile).masked_paths) if choice.profile else ANYWHERE
 
 
 def _outcome(remedy: Remedy, cause: str) -> str:
-    """Return what it does for this cause, by family of bubblewrap: `helps with bubblewrap before 0.12; …`."""
+    """Returns the effect on this cause, by family of bubblewrap: `helps with bubblewrap before 0.12; …`."""
     proofs = remedy.proofs_for(cause)
     if not proofs:
         return _TURNS[remedy.turns] if remedy.shown else shown(remedy, cause)[1]
@@ -117,7 +117,7 @@ def here_line(here: Mapping[str, str]) -> str:
 
 
 def outcome_lines(one: ProofResult) -> Iterator[str]:
-    """From what to what, then what was found on either side."""
+    """Yields the two places of a proof, then the result on either side."""
     yield from _wrapped(f"{one.remedy}  ", arrow(one, synthetic=one.synthetic))
     if one.state == "not told":
         yield from _wrapped(f"    {_STATES[one.state]}: ", visible(one.why))

@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _refuse_device(target: Path) -> None:
-    """A report replaces the file that it is written to, and must not replace /dev/null or a pipe."""
+    """Refuses a device: a report replaces the file that it is written to, and must not replace /dev/null or a pipe."""
     is_special = target.exists() and not target.is_file() and not target.is_dir()
     if is_special or target.absolute().parts[:2] == ("/", "dev"):
         raise InputError(
@@ -154,7 +154,7 @@ def _folder(journal: str) -> Path:
 
 
 def _say(text: str) -> None:
-    """A stream that cannot say a sign gets it spelled, whatever the format."""
+    """Prints the report; spells characters that the stream cannot encode, in any format."""
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), end="")
 

@@ -22,7 +22,7 @@ _WIDTH: Final = 100  # of a file
 
 
 class ReportText:
-    """One journal in every format that was asked for."""
+    """One journal in every requested format."""
 
     def __init__(
         self,

@@ -47,7 +47,10 @@ def pytest_words(preset: str, rest: Sequence[str]) -> tuple[str, ...]:
 
 
 def _refuse_lone_preset(rest: Sequence[str]) -> None:
-    """`codexsandbox plan releases` takes it so; to pytest a lone word is a path. After an option it is its value."""
+    """Refuses a preset without its option, as in `codexsandbox plan releases`: pytest reads a lone word as a path.
+
+    A word after an option is the option's value.
+    """
     known = offered()
     for before, word in zip(("", *rest), rest, strict=False):
         named = word in known or word.endswith(".toml")

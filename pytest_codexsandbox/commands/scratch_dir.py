@@ -16,13 +16,13 @@ from pytest_codexsandbox.releases.cache_files import remove
 
 
 def tell(line: str) -> None:
-    """For who waits at the terminal: beside what the command prints, and over a line of progress."""
+    """Prints a line for a person at the terminal, beside the command's output and over a line of progress."""
     clear = "\r\033[K" if sys.stderr.isatty() else ""
     print(f"{clear}codexsandbox: {line}", file=sys.stderr, flush=True)
 
 
 class ToldEvents(EventSink):
-    """The events of a command: words go to the terminal, and there is no journal."""
+    """The events of a command: texts go to the terminal, and there is no journal."""
 
     def say(self, text: str) -> None:
         tell(text)
@@ -30,7 +30,7 @@ class ToldEvents(EventSink):
 
 @contextmanager
 def workbench(name: str) -> Iterator[Path]:
-    """Removed at the end, whatever happened. Folders of killed runs of the same command are removed at the start."""
+    """Creates a scratch folder and removes it in any case, with folders that killed runs of the same command left."""
     runs = cache_folder() / "runs"
     _remove_dead(runs, name)
     folder = runs / f"{name}-{os.getpid()}-{secrets.token_hex(4)}"
