@@ -1,4 +1,4 @@
-"""What a scenario file imports: `promise` puts the data of a promise on its test.
+"""Scenario API: the decorator `promise` attaches the data of a promise to its test.
 
 @promise("filesystem.outside-refused", kind="boundary", severity="critical", needs="sandbox",
          source="…", policies=SANDBOXED, acts={"write": Act(verb="write", path="@OUTSIDE@/@NAME@")})
@@ -26,18 +26,21 @@ F = TypeVar("F", bound=Callable[..., None])
 
 
 class Trial(Protocol):
-    """One promise under one (cell, door, policy): both sides of every act, seen from inside and from outside."""
+    """One promise under one (cell, door, policy): every act inside the sandbox and in the control, each also seen from
+    outside."""
 
     policy: str
     case: str
 
-    # ---- evidence: every one of these adds a row; none of them raises when the promise does not hold
+    # ---- evidence: each method adds a row; none raises when the promise does not hold
     def refused(self, act: str, *, errno: tuple[str, ...] = WRITE_REFUSALS, claim: str = "") -> None:
-        """Inside it failed with one of `errno` and nothing changed outside; the control did it, and it showed."""
+        """Adds a row that holds if the act failed inside with one of `errno` and nothing changed outside. Control: the
+        same act without a sandbox worked, and its effect was seen outside."""
 
     def allowed(self, act: str, *, effect: str = "", claim: str = "") -> None:
-        """Inside it worked, and outside the change (of `effect`, else of the act's path) or the arrival was seen;
-        reading acts: the value is what the control read."""
+        """Adds a row that holds if the act worked inside and its effect was seen outside. The effect is a change of
+        `effect`, else of the act's path, or the arrival at a listener. A reading act must return the value that the
+        control read."""
 
     def says(
         self,
@@ -51,16 +54,17 @@ class Trial(Protocol):
         reason: str = "",
         direction: Direction = "wrong-claim",
     ) -> None:
-        """The general row, for what the two above cannot say."""
+        """Adds a row with these values, for findings that `refused` and `allowed` cannot express."""
 
     def clean(self, *, claim: str = "") -> None:
-        """The call left no name behind in workspace, roots, outside, home or /tmp that no act explains. Control: the
-        search finds what was put into each of these places after the call, in the sandbox's world and in its own."""
+        """Adds a row that holds if the call left no name in workspace, roots, outside, home or /tmp that no act
+        explains. Control: the search finds a file put into each of these places after the call, in the sandbox's world
+        and in the control's."""
 
     def standing_evidence(self) -> None:
-        """For the topics start and trust only: the rows that the harness itself found."""
+        """Adds the rows that the harness itself found. Only for the topics start and trust."""
 
-    # ---- what there is to look at
+    # ---- observations, without a row of evidence
     def row(self, act: str, copy: int = 0) -> ActResult: ...
     def control_row(self, act: str, copy: int = 0) -> ActResult: ...
     def look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> PathState: ...
@@ -69,56 +73,63 @@ class Trial(Protocol):
     def controlled(self, copy: int = 0) -> Observation: ...
     def copies(self) -> int: ...
     def network(self) -> bool:
-        """Whether the policy grants network."""
+        """Checks whether the policy grants network."""
 
 
 class GeneratorTrial(Protocol):
-    """One promise about a generator: what it did to one user's files, three times, and what the real Codex makes of it.
+    """One promise about a generator: three runs on one user's files, and how the real Codex reads the result.
 
-    Every method adds rows of evidence, each with its own control; what cannot be asked of this generator is n/a, and
-    says why.
+    Each method adds rows of evidence, each with its own control. A check that does not apply to this generator is n/a,
+    with the reason.
     """
 
     case: str
 
     def holds(self) -> None:
-        """What the check of this promise finds (generators/checks). Control: it sees a fault put into this file."""
+        """Adds the findings of this promise's check (generators/checks). Control: the check sees an error put into this
+        file."""
 
     def loads(self) -> None:
-        """The real Codex starts a thread with the file. Control: it refuses the same file with a torn line behind."""
+        """Checks whether the real Codex starts a thread with the file. Control: it refuses the same file with a torn
+        line appended."""
 
     def claims(self) -> None:
-        """The real Codex says that it will enforce what was asked for. Control: with another policy it says another."""
+        """Checks whether the real Codex says that it will enforce the requested policy. Control: for another policy it
+        reports another."""
 
     def enforces(self) -> None:
-        """And does, in a process that was started after the file was written. Control: the same acts unconfined."""
+        """Checks whether Codex enforces the policy in a process that was started after the file was written. Control:
+        the same acts unconfined."""
 
     def replaces_at_once(self) -> None:
-        """No reader sees half a file. Control: a writer that takes its time is seen."""
+        """Checks that no reader sees half a file. Control: a writer that takes its time is seen."""
 
     def survives(self) -> None:
-        """After another program wrote the same file (the case), the next run is right again."""
+        """Checks that a run is right again after another program (the case) wrote the same file."""
 
     def keeps_theirs(self) -> None:
-        """And takes nothing away that the user or the other program wrote."""
+        """Checks that the generator removes nothing that the user or the other program wrote."""
 
     def migrates(self) -> None:
-        """A file in an older shape (the case) becomes what an empty one becomes, and the user's words stay."""
+        """Checks that a file in an older shape (the case) gets the same result as an empty file, and keeps the user's
+        words."""
 
     def loses_nothing_together(self) -> None:
-        """Two different requests at once: the file is that of one of them or of both, and whole."""
+        """Checks two different requests at once: the file is whole, and holds the result of one of them or of both."""
 
     def survives_being_killed(self) -> None:
-        """Killed at each call that changes a file: the old one or the new one is there, and it loads."""
+        """Kills the generator at each call that changes a file. Checks that the old file or the new one exists, and
+        loads."""
 
     def standing_evidence(self) -> None:
-        """For the topic trust only: the confinement, and the generators whose answer is known."""
+        """Adds the rows about the confinement and about the generators with known answers. Only for the topic trust."""
 
 
 def generator_promise(
     id: str, *, severity: Severity, source: str, over: Over, requires: tuple[str, ...] = ()
 ) -> Callable[[F], F]:
-    """Declare what the decorated test promises of whatever writes Codex's configuration. `over`: its cases."""
+    """Declares what the decorated test promises about a program that writes Codex's configuration. `over`: its
+    cases."""
     return promise(
         id,
         kind="generator",
@@ -147,7 +158,7 @@ def promise(
     over: Over = "",
     suite: str = SANDBOX,
 ) -> Callable[[F], F]:
-    """Declare what the decorated test promises. Nothing starts; planning reads it."""
+    """Declares what the decorated test promises. Starts nothing; planning reads the declaration."""
     if not is_promise(id):
         raise InputError(f"{id!r} is not a promise id", why="`topic.what-is-promised`, lower-case")
 

@@ -1,4 +1,5 @@
-"""`codexsandbox`: what stands beside pytest. A subcommand is a module of `commands`, imported when it is asked for."""
+"""`codexsandbox` command: the tools beside pytest. Each subcommand is a module of `commands`, imported when it is
+used."""
 
 import argparse
 import errno
@@ -24,7 +25,7 @@ CONTRADICTION: Final = 11  # a journal that contradicts itself, as in a run
 OURS: Final = 3
 INTERRUPTED: Final = 130
 TERMINATED: Final = 143
-UNREAD: Final = 141  # as of any program that SIGPIPE ends: what a command found was not told to its end
+UNREAD: Final = 141  # as for any program that SIGPIPE ends: the reader did not get the whole output
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ABOUT: Final = "Does the sandbox of Codex do here what its user was promised? The matrix itself is run by pytest."
 _EXAMPLES: Final = (
@@ -36,7 +37,7 @@ _EXAMPLES: Final = (
 
 
 class Parser(argparse.ArgumentParser):
-    """Wrong words end with 4, as with pytest, never with 2: that says interrupted."""
+    """Ends with 4 on wrong arguments, like pytest. Never with argparse's 2, which means interrupted."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -44,21 +45,21 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns the exit code: a command's own, or 4 wrong input, 11 a journal that contradicts itself, 3 a fault of
+    """Returns the exit code of the command. Others: 4 wrong input, 11 a journal that contradicts itself, 3 an error in
     codexsandbox, 130 interrupted (143 by SIGTERM), 141 the reader of the output went away."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         with ended_politely():
             code = _dispatch(words)
-            if sys.stdout is not None:  # it was closed before we began
-                sys.stdout.flush()  # else Python finds out when nobody can say it any more
+            if sys.stdout is not None:  # None if stdout was closed at the start
+                sys.stdout.flush()  # else the error comes at exit, when it cannot be reported
             return code
     except CodexSandboxError as error:
         return _say(f"{PROGRAM}: {error}", CONTRADICTION if isinstance(error, Contradiction) else WRONG_INPUT)
-    except KeyboardInterrupt as stop:  # of SIGTERM it has words
+    except KeyboardInterrupt as stop:  # with arguments if SIGTERM caused it
         code = TERMINATED if stop.args else INTERRUPTED
         return _say(f"{PROGRAM}: interrupted; what was started has been ended", code)
-    except Exception as fault:  # noqa: BLE001 - a fault of ours must not look like a finding about Codex
+    except Exception as fault:  # noqa: BLE001 - an internal error must not look like a finding about Codex
         if isinstance(fault, BrokenPipeError) and _nobody_reads():  # `codexsandbox plan | head`
             _print_no_more()
             return UNREAD
@@ -72,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _nobody_reads() -> bool:
-    """Of what we print: any other pipe may break as well."""
+    """Checks whether the reader of stdout is gone. A BrokenPipeError can also come from any other pipe."""
     try:
         asked = select.poll()
         asked.register(sys.stdout, 0)
@@ -82,8 +83,8 @@ def _nobody_reads() -> bool:
 
 
 def _print_no_more() -> None:
-    """What is still to be printed is not tried again when Python ends."""
-    with suppress(OSError, ValueError, AttributeError):  # it was closed before we began, or is no file at all
+    """Redirects stdout to /dev/null, so that Python does not try at exit to print the rest."""
+    with suppress(OSError, ValueError, AttributeError):  # stdout was closed at the start, or is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -95,10 +96,10 @@ def _dispatch(words: list[str]) -> int:
         before, after = words[: words.index(name)], words[words.index(name) + 1 :]
         if {"-h", "--help"} & set(before):
             parser.parse_args(["--help"])
-        if before:  # never dropped without a word
+        if before:  # reported, not ignored
             parser.error(f"{' '.join(before)} stands before the command; options follow it: {PROGRAM} {name} …")
         passes_on = getattr(module, "PASSES_ON", False)
-        # Intermixed: else no name may follow an option, as in `images build --update NAME`.
+        # Intermixed: without it no name may follow an option, as in `images build --update NAME`.
         options, rest = parser.parse_known_args(after) if passes_on else parser.parse_known_intermixed_args(after)
         if rest and not passes_on:
             parser.error(f"unrecognized arguments: {' '.join(rest)}")

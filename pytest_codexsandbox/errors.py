@@ -1,11 +1,11 @@
-"""Errors that a person reads: what happened, where, likely why, what to do."""
+"""Errors that a user reads: what happened, where, the likely reason, and what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 class CodexSandboxError(Exception):
-    """Base of all errors of ours. Printed without a traceback."""
+    """Base of all errors of codexsandbox. Printed without a traceback."""
 
     def __init__(self, what: str, *, where: str = "", why: str = "", next_step: str = "") -> None:
         super().__init__(what)
@@ -27,27 +27,27 @@ def _again(kind: type[CodexSandboxError], what: str, where: str, why: str, next_
 
 
 class InputError(CodexSandboxError):
-    """The user asked for something that cannot be: pytest's usage error, exit code 4."""
+    """The user's request is impossible: pytest's usage error, exit code 4."""
 
 
 class Contradiction(InputError):
-    """A file can be read and contradicts itself: exit code 11 of the commands."""
+    """A readable file contradicts itself: exit code 11 of the commands."""
 
 
 class HarnessError(CodexSandboxError):
-    """The harness could not tell: what depends on it is `broken`, never red about Codex."""
+    """The harness could not measure: dependent results are `broken`, never red about Codex."""
 
 
 class EnvironmentLost(HarnessError):
-    """An environment has ended, or speaks no more: what is wanted of it next is wanted of a new one."""
+    """An environment has ended or no longer answers. The next request gets a new environment."""
 
 
 class NotResponding(HarnessError):
-    """Somebody is there who does not answer: whoever asks again need not be as patient."""
+    """A running program does not answer. A caller that tries again need not wait as long."""
 
 
 class ConfigMismatch(HarnessError):
-    """An environment that stands and is another one than was asked for. Whoever started it works."""
+    """An environment runs, but differs from the requested one. The engine that started it works."""
 
 
 class ReportError(CodexSandboxError):
@@ -55,22 +55,22 @@ class ReportError(CodexSandboxError):
 
 
 class Unavailable(CodexSandboxError):
-    """A release, an image, a kernel that cannot be had here."""
+    """A release, an image or a kernel is not available here."""
 
 
 class NotApplicable(CodexSandboxError):
-    """A promise cannot be asked in a place, shown by data or by a probe: `n/a`."""
+    """A promise cannot be measured in a place, as data or a probe shows: `n/a`."""
 
 
 class LostCapability(CodexSandboxError):
-    """A build of the user's own lacks what the release before it has: `violates`."""
+    """The user's own build lacks a capability of the release before it: `violates`."""
 
 
 @contextmanager
 def os_errors_as(
     kind: type[CodexSandboxError], what: str, *, where: object = "", next_step: str = ""
 ) -> Iterator[None]:
-    """Raises `kind` for an OSError of the block, with the system's own words as the reason."""
+    """Raises `kind` for an OSError of the block, with the operating system's message as the reason."""
     try:
         yield
     except OSError as problem:

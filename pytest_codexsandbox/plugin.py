@@ -1,4 +1,5 @@
-"""pytest's entry. Inert until its flag, its marker or its fixtures are used: nothing of ours is imported before."""
+"""pytest entry point: registers options, hooks and fixtures. Imports the rest only when a flag, a marker or a fixture
+of the plugin is used."""
 
 import os
 import time
@@ -35,7 +36,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 
 
 class ExitStatus:
-    """Returns the exit status that the matrix settled. pytest takes it from the wrapper that was registered last."""
+    """Returns the exit status that the matrix computed. pytest uses the wrapper that was registered last."""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_cmdline_main(self, config: pytest.Config) -> Generator[None, object, object]:
@@ -52,7 +53,7 @@ class ExitStatus:
         except KeyboardInterrupt:
             controller = config.pluginmanager.getplugin(_CONTROLLER)
             if _has_end(controller):
-                return controller.end(int(pytest.ExitCode.INTERRUPTED))  # its exit code stands
+                return controller.end(int(pytest.ExitCode.INTERRUPTED))  # the run's exit code is kept
             _refuse(config, int(pytest.ExitCode.INTERRUPTED))
             raise
         finally:
@@ -76,7 +77,7 @@ def _has_end(controller: Any) -> bool:
 
 
 def _register_exit_status(manager: pytest.PytestPluginManager) -> None:
-    """Register the wrapper again after the initial conftests, so that it stays outside their wrappers."""
+    """Registers the wrapper again after the initial conftests, so that it stays outside their wrappers."""
     if manager.hasplugin(_EXIT_STATUS):
         manager.unregister(name=_EXIT_STATUS)
     manager.register(ExitStatus(), _EXIT_STATUS)
@@ -93,7 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The first test that asks for a fixture of ours wakes the plugin up."""
+    """Activates the plugin for the first test that requests one of its fixtures."""
     if not metafunc.config.pluginmanager.hasplugin(_COLLECTION) and _asks_for_us(metafunc):
         with deferred_errors.deferring(metafunc.config):
             _activate(metafunc.config)
@@ -118,7 +119,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def trial(request: pytest.FixtureRequest) -> "RealTrial":
-    """Both sides of a promise's acts: what the shipped scenarios assert over."""
+    """Returns the trial of a promise: each act inside the sandbox and in the control. For the shipped scenarios."""
     from pytest_codexsandbox.pytest_plugin.fixtures import open_trial
 
     return open_trial(request)  # type: ignore[no-any-return]
@@ -126,7 +127,7 @@ def trial(request: pytest.FixtureRequest) -> "RealTrial":
 
 @pytest.fixture
 def codex_writing(request: pytest.FixtureRequest) -> "RealGeneratorTrial":
-    """What a generator did to one user's files: what the shipped scenarios about generators assert over."""
+    """Returns the trial of a generator: what it did to one user's files. For the shipped scenarios about generators."""
     from pytest_codexsandbox.pytest_plugin.fixtures import open_trial
 
     return open_trial(request)  # type: ignore[no-any-return]
@@ -142,7 +143,8 @@ def codex_sandbox(request: pytest.FixtureRequest) -> "Iterator[CodexSandbox]":
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """xdist: only a worker finds out that a test asks for our fixtures. It is told where to leave word of it."""
+    """Passes each xdist worker the folder in which it reports that a test requests a fixture of the plugin. Only
+    workers collect tests, so only a worker can find that out."""
     node.workerinput.setdefault(FOLDER, str(_folder_of_a_later_run(node.config)))
     node.workerinput[options.TYPED] = list(options.typed(node.config))
 
@@ -170,7 +172,7 @@ def _asks_for_us(metafunc: pytest.Metafunc) -> bool:
 
 
 def _folder_of_a_later_run(config: pytest.Config) -> Path:
-    """The same for every worker, and made by the first that needs it."""
+    """Returns the run's folder, which is the same for every worker. The first worker that needs it creates it."""
     stamp: str = config.stash.setdefault(_STAMP, time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime()))
     return options.report_dir(config) / f"{stamp}-{os.getpid()}"
 
@@ -179,7 +181,7 @@ _COLLECTION = "codexsandbox-collection"
 _CONTROLLER = "codexsandbox-controller"
 _EXIT_STATUS = "codexsandbox-exit-status"
 _STAMP = pytest.StashKey[str]()
-FOLDER = "codexsandbox_folder"  # of the run, in what xdist tells a worker
+FOLDER = "codexsandbox_folder"  # key of the run's folder in the `workerinput` of xdist
 
 
 def _activate(config: pytest.Config) -> None:

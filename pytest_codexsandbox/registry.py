@@ -1,4 +1,4 @@
-"""Finds what is shipped (scenarios, matrix data) and what others plug in."""
+"""Registry: finds the shipped data (scenarios, matrix files) and the installed entry points."""
 
 import os
 from functools import cache
@@ -17,7 +17,8 @@ _OWN: Final = "pytest-codexsandbox"
 
 
 def data_folder(name: str) -> Path:
-    """Returns `scenarios`, `matrix` or `incidents/matrix`: of the checkout if imported from one, else of the wheel."""
+    """Returns the folder `scenarios`, `matrix` or `incidents/matrix`: of the checkout if imported from one, else of the
+    wheel."""
     checkout = _PACKAGE.parent / name
     if (_PACKAGE.parent / "pyproject.toml").is_file() and checkout.is_dir():
         return checkout
@@ -25,11 +26,11 @@ def data_folder(name: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """$CODEXSANDBOX_CACHE, else the user's cache folder."""
+    """Returns $CODEXSANDBOX_CACHE, else the user's cache folder."""
     named = os.environ.get("CODEXSANDBOX_CACHE", "")
     try:
         return Path(named).expanduser().absolute() if named else user_cache_path("pytest-codexsandbox")
-    except RuntimeError as problem:  # a user without a home: HOME is not set, and /etc/passwd knows nobody
+    except RuntimeError as problem:  # a user without a home: HOME is not set, and /etc/passwd has no entry
         raise InputError(
             "cannot determine a cache folder",
             where=named,
@@ -48,7 +49,7 @@ def home_folder() -> str:
 
 @cache
 def load_plugin(group: str, name: str) -> Any:
-    """The object behind the entry point `name` of `codexsandbox.<group>`."""
+    """Returns the object behind the entry point `name` of `codexsandbox.<group>`."""
     found = points(group)
     named = [point for point in found if point.name == name]
     if len(named) > 1:
@@ -64,7 +65,7 @@ def load_plugin(group: str, name: str) -> Any:
 
 
 def origin(group: str, name: str) -> str:
-    """Returns where an entry point comes from: its name and its distribution; several where several have it."""
+    """Returns the name and the distribution of an entry point; several where several distributions have it."""
     named = (point for point in points(group) if point.name == name)
     return " and ".join(f"entry point {name!r} of {distribution_of(point)}" for point in named)
 
@@ -78,7 +79,8 @@ def is_own(point: EntryPoint) -> bool:
 
 
 def install_command(group: str, name: str, missing: str) -> str:
-    """Returns what installs a package that an entry point needs: the extra of its own name, else the package."""
+    """Returns the command that installs a package that an entry point needs: the extra of that name, else the
+    package."""
     for point in entry_points(group=f"codexsandbox.{group}"):
         if point.name == name and point.dist is not None:
             extras = point.dist.metadata.get_all("Provides-Extra") or ()
@@ -88,19 +90,19 @@ def install_command(group: str, name: str, missing: str) -> str:
 
 @cache
 def names(group: str) -> tuple[str, ...]:
-    """The names of all entry points of `codexsandbox.<group>`, sorted; nothing is imported."""
+    """Returns the names of all entry points of `codexsandbox.<group>`, sorted. Imports nothing."""
     return tuple(sorted({point.name for point in points(group)}))
 
 
 @cache
 def points(group: str) -> tuple[EntryPoint, ...]:
-    """Returns the entry points of `codexsandbox.<group>` of every installed distribution; nothing is imported."""
+    """Returns the entry points of `codexsandbox.<group>` of every installed distribution. Imports nothing."""
     return tuple(entry_points(group=f"codexsandbox.{group}"))
 
 
 @cache
 def doors() -> dict[str, DoorTraits]:
-    """Returns what each installed door declares of itself, sorted by name."""
+    """Returns the traits that each installed door declares, sorted by name."""
     return {name: _traits(name) for name in names("doors")}
 
 
@@ -134,7 +136,7 @@ def measured_doors() -> tuple[str, ...]:
 
 
 def default_door(use: DoorUse) -> str:
-    """Returns the door that is used where the user names none."""
+    """Returns the door to use where the user names none."""
     found = [name for name, door in doors().items() if use in door.default_for]
     if len(found) != 1:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Suite protocols: what a suite implements, and what it may use of a plan and of a run."""
+"""Suite protocols: the interface that a suite implements, and what it may use of a plan and of a run."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -23,19 +23,19 @@ Side = tuple[str, str]
 
 
 class SuiteScope(Protocol):
-    """Tells a suite what a plan is made for."""
+    """Describes to a suite the request that a plan is made for."""
 
     @property
     def doors(self) -> Sequence[str]:
-        """The doors of the matrix file."""
+        """Returns the doors of the matrix file."""
 
     @property
     def policies(self) -> Sequence[str]:
-        """The policies of the matrix file."""
+        """Returns the policies of the matrix file."""
 
     @property
     def generators(self) -> Sequence[str]:
-        """The generators that are asked for, as typed."""
+        """Returns the requested generators, as typed."""
 
 
 class SuiteTrial:
@@ -45,19 +45,20 @@ class SuiteTrial:
         self.key, self.promise = key, promise
         self.policy, self.case = key.policy, key.case
         self.rows: list[Evidence] = []
-        self.seen: tuple[Observation, ...] = ()  # calls of Codex that the rows speak of, and
-        self.control: tuple[Observation, ...] = ()  # the same without a sandbox
+        self.seen: tuple[Observation, ...] = ()  # calls of Codex that the rows refer to, and
+        self.control: tuple[Observation, ...] = ()  # the same calls without a sandbox
         # A suite that needs a sandbox must say that it was on: otherwise its promises with needs="sandbox" are broken.
         self.started = SandboxState(state="unknown", why="the suite does not say")
 
     @property
     def asks_for_sandbox(self) -> bool:
-        """Checks whether a sandbox is asked for. Where none is and none was on, evidence that holds is `unconfined`."""
+        """Checks whether the key asks for a sandbox. Where it asks for none and none was on, evidence that holds is
+        `unconfined`."""
         return True
 
     @property
     def unconfined_words(self) -> str:
-        """Returns why `unconfined` is no fault."""
+        """Returns the reason that makes `unconfined` no error."""
         return "no sandbox, as asked"
 
     @property
@@ -66,7 +67,7 @@ class SuiteTrial:
         return False
 
     def unasked(self, outcome: str) -> Record | None:
-        """Returns the record of a test that could ask nothing; None: the judge decides."""
+        """Returns the record of a test that could measure nothing; None: the judge decides."""
         return None
 
 
@@ -74,7 +75,8 @@ T = TypeVar("T", bound=SuiteTrial)
 
 
 class SuiteRun(Protocol):
-    """Serves a suite in a process that runs its tests. Environments and Codexes are made when first asked for."""
+    """Serves a suite in a process that runs its tests. Environments and Codex binaries are opened when first
+    requested."""
 
     @property
     def plan(self) -> Plan: ...
@@ -90,21 +92,21 @@ class SuiteRun(Protocol):
     def promise(self, key: Key) -> Promise: ...
     def environment(self, cell: Cell) -> Environment: ...
     def facts(self, cell: Cell) -> Mapping[str, Any]:
-        """Returns the facts of the cell's environment, and starts it if need be."""
+        """Returns the facts of the cell's environment. Starts the environment if it is not open."""
 
     def subject(self, cell: Cell) -> Subject:
-        """Returns the cell's Codex, as it is called in the cell's environment."""
+        """Returns the cell's Codex with its path inside the cell's environment."""
 
     def door(self, name: str) -> Door: ...
     def environment_id(self, cell: Cell) -> str:
-        """Returns what a line of the journal calls the cell's environment, and"""
+        """Returns the id of the cell's environment in the journal."""
 
     def subject_id(self, cell: Cell) -> str:
-        """its Codex."""
+        """Returns the id of the cell's Codex in the journal."""
 
     def call(self, key: Key, command: Command, *, control: bool = False) -> Observation:
         """Runs a command in the environment of the key's cell. Adds its line to the journal, so that evidence can name
-        it. `control`: it is no call of Codex, and its time is not counted as Codex's."""
+        it. `control`: the call is not a call of Codex, and its time does not count as Codex's."""
 
     def emit(self, line: Line) -> None:
         """Adds a line to the journal, such as the `CallLine` of a call that evidence names."""
@@ -113,7 +115,7 @@ class SuiteRun(Protocol):
         """Adds to the time in Codex that the run reports."""
 
     def mark_lost(self, cell: Cell, why: str) -> EnvironmentLost:
-        """Gives the environment up, and returns what to raise: the next test gets a new one."""
+        """Gives up the environment and returns the error to raise. The next test gets a new environment."""
 
 
 class SuiteRunner(Generic[T]):
@@ -121,56 +123,58 @@ class SuiteRunner(Generic[T]):
 
     @abstractmethod
     def open_trial(self, key: Key) -> T:
-        """Returns what the test of a key gets. NotApplicable: the promise cannot be asked there. LostCapability: a
-        build of the user's cannot do what the release before it could. HarnessError: nothing can be told."""
+        """Returns the trial that the test of a key gets. NotApplicable: the promise cannot be measured there.
+        LostCapability: the user's own build lacks what the release before it could do. HarnessError: no result is
+        possible."""
 
     def prefetch(self, key: Key) -> bool:
-        """Begins what the trial of a coming key needs, without waiting for it. Returns whether the key after it may be
-        looked at."""
+        """Begins what the trial of a coming key needs, without waiting for it. Returns whether the caller may go on to
+        the next key."""
         return True
 
     def config_writer(self, cell: Cell, policy: str) -> WriteConfig | None:
-        """Returns what writes Codex's configuration in a cell; None: the suite brings nothing that does."""
+        """Returns the function that writes Codex's configuration in a cell; None: this suite brings none."""
         return None
 
     def repro(self, trial: T, record: Record) -> str:
-        """Returns a shell script that shows a result again; "" where there is none."""
+        """Returns a shell script that reproduces a result; "" where there is none."""
         return ""
 
     def leave(self, spec: EnvironmentSpec) -> None:
-        """Ends what the suite runs in an environment, before that ends."""
+        """Ends what the suite runs in an environment, before the environment ends."""
         return
 
     def close(self) -> None:
-        """Ends what the suite started."""
+        """Ends everything that the suite started."""
         return
 
 
 class Suite(Generic[T]):
-    """Asks promises. Subclass it: `folder`, `sides` and `open` must be written, everything else has a default.
+    """Suite of promises. Subclass it: `folder`, `sides` and `open` must be written, all other members have a default.
 
-    An entry point of `codexsandbox.suites` names the class. It is made without arguments, once for each process. All
-    but `open` is planning: it starts nothing, and every process of a run must get the same answer.
+    An entry point of `codexsandbox.suites` names the class. The harness creates it without arguments, once for each
+    process. All methods but `open` are planning: they start nothing, and every process of a run must get the same
+    answer.
     """
 
     traits: SuiteTraits
     fixture: str
-    """The fixture that its tests ask for; no other suite's is called so."""
+    """Fixture that the suite's tests request; no other suite uses the same name."""
     doors: tuple[str, ...] = ()
-    """Doors that are no entry points of `codexsandbox.doors`: names of columns."""
+    """Names of columns that are no entry points of `codexsandbox.doors`."""
 
     @abstractmethod
     def folder(self) -> Path:
-        """Returns the folder of its scenario files. Of several suites in one folder each has the promises that name
-        it."""
+        """Returns the folder of the suite's scenario files. Where several suites share a folder, each has the promises
+        that name it."""
 
     @abstractmethod
     def sides(self, scope: SuiteScope, cell: Cell) -> Sequence[Side]:
-        """Returns the doors and policies that its promises are asked for in a cell; () for none."""
+        """Returns the doors and policies under which the suite's promises are measured in a cell; () for none."""
 
     @abstractmethod
     def open(self, run: SuiteRun) -> SuiteRunner[T]:
-        """Returns what runs its tests. It starts nothing before the first trial is opened."""
+        """Returns the runner of the suite's tests. Starts nothing before the first trial is opened."""
 
     def is_asked(self, scope: SuiteScope) -> bool:
         """Checks whether the suite has a part in this plan."""
@@ -185,9 +189,9 @@ class Suite(Generic[T]):
         return ""
 
     def ruled_out(self, scope: SuiteScope, key: Key, promise: Promise, cell: Cell) -> str:
-        """Returns why a planned key is n/a, known from data alone; "" if it can be asked."""
+        """Returns why a planned key is n/a, as known from data alone; "" if it can be measured."""
         return ""
 
     def complete(self, scope: SuiteScope, plan: Plan, promises: Sequence[Promise]) -> Plan:
-        """Adds what a reader of the journal must know. `promises`: all that the suite has."""
+        """Returns the plan with what a reader of the journal must know. `promises`: all promises of the suite."""
         return plan
