@@ -1,1 +1,1 @@
-"""Harness: goes from a plan to observations and trials. Knows neither pytest nor argparse. Imports nothing here."""
+"""Harness: goes from a plan to observations and trials. Uses neither pytest nor argparse. This file imports nothing."""

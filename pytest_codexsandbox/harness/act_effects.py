@@ -1,4 +1,4 @@
-"""One act, seen from both sides: inside the sandbox and in the control, each also from outside. Pure."""
+"""Act effects: what an act did inside the sandbox and in the control, each also seen from outside. Pure."""
 
 from typing import Final
 
@@ -30,13 +30,13 @@ NOT_RUN: Final = "not-run"
 
 
 class ActEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """What an act did on one side."""
+    """Effect of an act on one side: inside the sandbox, or in the control."""
 
     row: ActResult
     ran: bool
     changed: tuple[str, ...]  # placeholder paths that differ afterwards
-    arrived: tuple[str, ...]  # rigs that it reached
-    showed: bool  # outside, by either
+    arrived: tuple[str, ...]  # listeners that it reached
+    showed: bool  # a change or an arrival was seen outside
 
 
 def side(observation: Observation, act_id: str, act: Act) -> ActEffect:
@@ -56,9 +56,10 @@ def side(observation: Observation, act_id: str, act: Act) -> ActEffect:
 def differing_paths(
     observation: Observation, control: Observation, act_id: str, paths: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Those of `paths` that are afterwards otherwise than in the control: a change alone may be the loss of it all.
+    """Returns those of `paths` whose state afterwards differs from the control. A change alone may be the loss of a
+    file.
 
-    What a link says names the folders of its own world, so of links only their being links is compared.
+    The target of a link names folders of its own world, so links are compared by kind only.
     """
     found = {path: [look_of(seen, act_id, path, before=False) for seen in (observation, control)] for path in paths}
     return tuple(
@@ -88,26 +89,26 @@ def look_of(observation: Observation, act_id: str, path: str, *, before: bool) -
 
 
 def left_behind(observation: Observation, *, told: bool = False) -> str:
-    """In words; `told`: with what it rests on."""
+    """Describes the leftovers of a call. `told`: adds what the statement rests on."""
     if observation.litter:
         return f"left behind: {', '.join(observation.litter)}"
     return f"nothing was left behind{'; what was put into each place was found' if told else ''}"
 
 
 def not_searched(*observations: Observation) -> list[str]:
-    """Places in which the search for litter did not find even the name that was put there for it."""
+    """Returns the places in which the search for leftovers did not find even the file that was put there for it."""
     return [f"@{place}@" for place in SEARCHED if any(place not in one.searched for one in observations)]
 
 
 def ending(observation: Observation) -> str:
-    """How the call ended, with the first line of what it said."""
+    """Describes how the call ended, with the first line of its error output."""
     said = next((line for line in observation.stderr.splitlines() if line.strip()), observation.error)
     how = {"exit": f"exit code {observation.code}", "signal": f"ended by a signal ({observation.code})"}
     return f"{how.get(observation.ended, observation.ended)}{': ' + said.strip()[:300] if said else ''}"
 
 
 def describe(done: ActEffect, act: Act) -> str:
-    """One sentence: what the probe says, and what was seen from outside."""
+    """Describes in one sentence what the probe reports and what was seen from outside."""
     row = done.row
     if not done.ran:
         return row.detail

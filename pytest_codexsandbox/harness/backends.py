@@ -1,4 +1,5 @@
-"""Backends: the kinds of environments that are installed, found by entry point. No layer above knows one by name."""
+"""Backends: the kinds of environments that are installed, found by entry point. No layer above knows a backend by
+name."""
 
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,12 +25,13 @@ class MissingPackage(HarnessError):
 
 
 class BackendFault(HarnessError):
-    """A backend of another distribution raised something unforeseen."""
+    """A third-party backend raised an unforeseen exception."""
 
 
 @contextmanager
 def told_as_theirs(name: str) -> Iterator[None]:
-    """Tells an unforeseen exception of a backend as its own fault. Those of our own backends stay as they are."""
+    """Reports an unforeseen exception of a third-party backend as that backend's error. Exceptions of the shipped
+    backends stay as they are."""
     try:
         yield
     except CodexSandboxError:
@@ -46,8 +48,8 @@ def told_as_theirs(name: str) -> Iterator[None]:
 
 
 def load_backend(name: str) -> Backend:
-    """Returns a new backend. MissingPackage where a package that it needs is not installed, BackendFault where it
-    cannot be made."""
+    """Returns a new backend. Raises MissingPackage where a package that it needs is not installed, BackendFault where
+    it cannot be created."""
     with told_as_theirs(name):
         return _new(name)
 
@@ -86,7 +88,8 @@ def missing_packages(among: Iterable[str] | None = None) -> Iterator[tuple[str, 
 
 
 def environments_here(asked: Iterable[str]) -> dict[str, EnvironmentSpec]:
-    """Returns the environments that `environments` of a matrix file names: each is the entry point of a backend."""
+    """Returns the environments that `environments` of a matrix file names. Each name is the entry point of a
+    backend."""
     found = {name: _here(name) for name in asked}
     return {name: spec for name, spec in found.items() if spec is not None}
 
@@ -110,7 +113,7 @@ def _is_id(text: str) -> bool:
 
 
 def find_image_store() -> ImageStore:
-    """Returns the images of the first backend that makes its own."""
+    """Returns the images of the first backend that builds its own."""
     for name, backend in installed_backends():
         with told_as_theirs(name):
             store = backend.image_store()
@@ -148,7 +151,7 @@ def _foresee(name: str, specs: Sequence[EnvironmentSpec], hosts: Sequence[str]) 
 
 
 def stock(cells: Iterable[Cell], asked: Sequence[PlanQuery] = ()) -> tuple[ArtifactStatus, ...]:
-    """Returns what the environments of these cells are made of, as their backends know it."""
+    """Returns the artifacts of these cells' environments, as their backends know them."""
     found: list[ArtifactStatus] = []
     for name, backend, specs in _of_cells(cells):
         with told_as_theirs(name):
@@ -159,7 +162,7 @@ def stock(cells: Iterable[Cell], asked: Sequence[PlanQuery] = ()) -> tuple[Artif
 # ---- for runs
 def prepare(cells: Iterable[Cell], stream: TextIO) -> None:
     """Makes or downloads what the environments of these cells need, with progress on `stream`. A backend that fails is
-    told there: what its environments lack is known when they are opened."""
+    reported on `stream`; its environments report what they lack when they are opened."""
     for name, backend, specs in _of_cells(cells):
         try:
             with told_as_theirs(name):

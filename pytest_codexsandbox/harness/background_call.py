@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class BackgroundCall(Generic[T]):
-    """Starts at once, in its own thread. An error is raised where the result is fetched.
+    """Runs a call in its own thread, starting at once. `fetch` raises the error of the call.
 
-    `spec_id`: the environment that it runs in.
+    `spec_id`: the environment in which the call runs.
     """
 
     def __init__(self, spec_id: str, key: object, work: Callable[[], T]) -> None:

@@ -1,4 +1,4 @@
-"""The promises that every other verdict leans on: the start, the control, the canaries."""
+"""Baseline checks: the start, the control and the canaries, on which every other verdict depends."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -16,7 +16,7 @@ STANDING: Final = (START, TRUST)
 
 
 def start_evidence(started: SandboxState, *, policy: str, seen: Observation, control: Observation) -> Evidence:
-    """The sandbox is on where the policy asks for one, and off where it asks for none."""
+    """Returns the row that the sandbox is on where the policy asks for one, and off where it does not."""
     sandboxed = POLICIES[policy].sandboxed
     wanted = "on" if sandboxed else "off"
     held = started.state == wanted
@@ -37,7 +37,7 @@ def start_evidence(started: SandboxState, *, policy: str, seen: Observation, con
 
 
 def control_evidence(control: Observation, seen: Observation) -> Evidence:
-    """Without a sandbox the two base acts work: otherwise no denial would mean anything."""
+    """Returns the row that the two base acts work without a sandbox. Otherwise a denial would mean nothing."""
     worked = control_worked(control)
     return Evidence(
         claim="without a sandbox, the base acts work and show outside",
@@ -66,8 +66,8 @@ def control_words(control: Observation) -> str:
 def canary_evidence(
     behaved: Mapping[str, str], seen: Observation, *, lost: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> tuple[Evidence, ...]:
-    """`behaved`: each canary that was asked, and "" when it was judged rightly, else what was wrong. `lost`: attempts
-    that ended with their environment, before the one that counts."""
+    """Returns a row for each canary. `behaved`: each canary that was run, with "" if it was judged rightly, else what
+    was wrong. `lost`: attempts that ended with their environment, before the one that counts."""
     claims = {"allow-all": "a Codex without any sandbox is caught", "good": "a well-behaved Codex passes"}
     return tuple(
         Evidence(

@@ -1,4 +1,4 @@
-"""Which acts ride together in one call: pure."""
+"""Batteries: decides which acts share one call. Pure."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,11 +8,11 @@ from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.promise import Promise
 
-SHARED = ""  # Promise.group of all that need no call of their own
+SHARED = ""  # Promise.group of promises without a call of their own
 
 
 def acts_of(promises: Iterable[Promise], group: str) -> dict[str, Act]:
-    """The acts of one group, in the promises' order."""
+    """Returns the acts of one group, in the promises' order."""
     return {
         promise.act_id(name): act
         for promise in promises
@@ -22,14 +22,14 @@ def acts_of(promises: Iterable[Promise], group: str) -> dict[str, Act]:
 
 
 def call_of(promise: Promise | None, *, acts: int, scale: float) -> Call:
-    """The call of a group with its time limit: a battery gets longer with its acts."""
+    """Returns the call of a group. The time limit of a battery grows with its acts."""
     call = (promise.call if promise else None) or Call(timeout=20 + 0.5 * acts)
     return msgspec.structs.replace(call, timeout=call.timeout * scale)
 
 
 def calls_of(plan: Plan) -> dict[str, int]:
-    """Counts how often Codex would be started in each cell: one battery for each policy, the promises that need a call
-    of their own, and cases that stand alone. What a generator leaves needs an unknown number of calls."""
+    """Counts the calls of Codex in each cell: one battery for each policy, promises with a call of their own, and cases
+    that stand alone. Generators' results are not counted: they need an unknown number of calls."""
     promises, suites = {promise.id: promise for promise in plan.promises}, plan.suite_index()
     groups: dict[tuple[str, ...], int] = {}
     for key in plan.keys:
@@ -49,7 +49,7 @@ def _copies(promise: Promise) -> int:
 
 
 def promises_by_policy(plan: Plan) -> Mapping[str, tuple[Promise, ...]]:
-    """Return the promises with a key under each policy, in the plan's order. Batteries of all cells are alike."""
+    """Returns the promises with a key under each policy, in the plan's order. All cells have the same batteries."""
     wanted: dict[str, set[str]] = {}
     for key in plan.keys:
         if str(key) not in plan.not_applicable:

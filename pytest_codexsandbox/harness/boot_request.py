@@ -1,7 +1,7 @@
-"""Starts one sandbox for `codexsandbox boot-check` and sends one request from inside it.
+"""Boot request: starts one sandbox for `codexsandbox boot-check` and sends one request from inside it.
 
-The same acts run unconfined first: that call is the control. Both calls use a fresh world, so the user's own Codex
-home is neither read nor written.
+The same acts run unconfined first: that call is the control. Both calls use a fresh world, so the user's own Codex home
+is neither read nor written.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure(cache: ObservationCache, cell: Cell, asked: Asked) -> Measured:
-    """Run the control and the sandboxed call, and judge whether the sandbox was on."""
+    """Runs the control and the sandboxed call, and judges whether the sandbox was on."""
     resources = cache.resources
     control = _observe(resources, cell, asked, resources.control_door)
     seen = _observe(resources, cell, asked, _door(resources, asked))
@@ -69,7 +69,7 @@ def _writes(observation: Observation) -> bool | None:
 
 
 def answer_of(observation: Observation) -> BootAnswer:
-    """Read the line that http_get.py printed, if it printed one."""
+    """Reads the line that http_get.py printed, if it printed one."""
     for line in reversed(observation.stdout.splitlines()):
         try:
             found = msgspec.json.decode(line.encode(), type=dict[str, str | int])
@@ -97,7 +97,7 @@ def _observe(resources: WorkerResources, cell: Cell, asked: Asked, door: Door) -
 
 
 def _acts(asked: Asked, guest: tuple[str, str]) -> Mapping[str, Act]:
-    """The base acts of every call prove a start; these two show the mode and the network."""
+    """Returns the acts that show the mode and the network. The base acts of every call prove a start."""
     write = {WRITE: Act(verb="create", path="@WORKSPACE@/@NAME@", params={"data": "new"})}
     if not asked.url:
         return write

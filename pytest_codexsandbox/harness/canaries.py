@@ -1,4 +1,5 @@
-"""Two subjects whose answer is known, run beside every measurement: if they are misjudged, nothing is believed."""
+"""Canaries: two subjects with a known answer, run beside every measurement. If one is misjudged, no result is
+trusted."""
 
 from collections.abc import Callable
 from typing import Final
@@ -17,14 +18,16 @@ from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.selftest import canaries as canary_subjects
 
 Pairs = tuple[tuple[Promise, Callable[..., object]], ...]
-ATTEMPTS: Final = 3  # a canary that dies with its environment is asked again, twice at most
+ATTEMPTS: Final = 3  # a canary that dies with its environment is run again, twice at most
 _FINE = (Verdict.CONFORMS, Verdict.UNCONFINED, Verdict.NOT_APPLICABLE)
 
 
 class Canaries:
-    """Once for each (environment, door) of a worker, under one policy: workspace-write where it is planned.
+    """Runs the canaries once for each (environment, door) of a worker, under one policy: workspace-write where it is
+    planned.
 
-    The selftest runs every subject under every policy; here it is asked whether the machinery works in this place.
+    The selftest runs every subject under every policy. The canaries only show whether the machinery works in this
+    place.
     """
 
     def __init__(self, cache: ObservationCache, pairs: Pairs) -> None:
@@ -38,7 +41,7 @@ class Canaries:
         return canary_evidence(behaved, self._cache.observations(cell, door, policy, SHARED)[0], lost=lost)
 
     def need(self, cell: Cell, door: str) -> None:
-        """Where a canary was misjudged nothing else is judged either."""
+        """Raises HarnessError where a canary was misjudged: nothing else is judged there."""
         wrong = [fault for fault in self._behaved(cell, door).values() if fault]
         if wrong:
             raise HarnessError(
@@ -46,8 +49,8 @@ class Canaries:
             )
 
     def _behaved(self, cell: Cell, door: str) -> dict[str, str]:
-        """Returns for each canary what was wrong with its judgement, "" = nothing. One that could not be run is left
-        out."""
+        """Returns for each canary what was wrong with its judgement, "" if nothing. Leaves out a canary that could not
+        be run."""
         place = cell.environment.id, door
         if place not in self._behaved_at:
             self._behaved_at[place] = self._ask(cell, door)
@@ -67,7 +70,8 @@ class Canaries:
         return {name: fault for name, fault in found.items() if fault is not None}
 
     def _battery(self, policy: str) -> list[tuple[Promise, Callable[..., object]]]:
-        """What rides in it beside the standing promises, and is shipped: how the good one is judged there is known."""
+        """Returns the shipped promises that share the battery, without the baseline checks. The good canary's verdict
+        on them is known."""
         planned = {one.id for one in self._cache.planned(policy, SHARED) if one.topic not in (START, TRUST)}
         return [pair for pair in self._pairs if pair[0].id in planned]
 
@@ -86,7 +90,8 @@ class Canaries:
     def _rehearse(
         self, subject: Subject, cell: Cell, door: str, policy: str, pairs: list[tuple[Promise, Callable[..., object]]]
     ) -> list[Record]:
-        """Asks again where the environment was lost meanwhile. What an attempt judged before that counts too."""
+        """Runs the promises on a canary, and again if the environment was lost meanwhile. Verdicts of an earlier
+        attempt count too."""
         spec, judged = cell.environment, list[Record]()
         for attempt in range(1, ATTEMPTS + 1):
             generation = self._cache.pool.generation(spec)

@@ -1,8 +1,8 @@
-"""Codex programs of one worker: each is resolved once, and stays the program whose digest the journal names.
+"""Codex programs of one worker: each is resolved once, and must stay the program whose digest the journal names.
 
-A build of the user's own may be built anew, and an installed one brought up to date, while a run goes on: what the new
-program does is no result of the old one. A script may start another Codex today than a moment ago: of the programs that
-it starts the kernel tells the path and the file.
+The user's own build may be rebuilt, and an installed one updated, while a run goes on. What the new program does is no
+result of the old one. A script may start another Codex now than a moment ago: the kernel reports the path and the file
+of each program that a script starts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,8 +25,8 @@ from pytest_codexsandbox.releases.binary_cache import digest_of, is_script
 
 
 class CodexPrograms:
-    """`generators_in`: the id of the environment that generators run in, whatever cell they are of: each may call
-    Codex there."""
+    """Resolves and watches the Codex of each cell. `generators_in`: the id of the environment that the generators of
+    all cells run in; each may call Codex there."""
 
     def __init__(
         self, cells: Sequence[Cell], resolver: Resolver, events: EventSink, *, cache: Path, generators_in: str = ""
@@ -44,15 +44,16 @@ class CodexPrograms:
         return self.subject(cell.subject).capabilities
 
     def version(self, cell: Cell) -> str:
-        """Returns the version that fits the rows of a matrix: a build of the user's own is measured as another one."""
+        """Returns the version that selects the rows of a matrix: the one that the user names for a build, else the
+        binary's own."""
         return cell.subject.as_version or self.able(cell).version
 
     def is_known(self, spec: SubjectSpec) -> bool:
-        """Checks whether it was asked for already, with success or without."""
+        """Checks whether a subject was resolved already, with success or without."""
         return spec.label in self._kept
 
     def needed_in(self, spec: EnvironmentSpec) -> tuple[Subject, ...]:
-        """Returns those that will be called there. One that is unavailable breaks its own cells alone."""
+        """Returns the subjects that will be called in an environment. An unavailable one breaks its own cells alone."""
         found: list[Subject] = []
         for cell in self._cells:
             if spec.id in (cell.environment.id, self._generators_in):
@@ -87,13 +88,13 @@ class CodexPrograms:
 
 
 class BinaryGuard:
-    """Reads a file again only when the kernel says that it was written."""
+    """Detects replaced binaries. Reads a file again only when the kernel says that it was written."""
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
-        self._digests: dict[str, str] = {}  # by path; "" of one that could not be read from the start
+        self._digests: dict[str, str] = {}  # by path; "" if it could not be read at first
         self._scripts: set[str] = set()
-        self._started: dict[tuple[str, str], tuple[str, int]] = {}  # by where and by whom: path and file
+        self._started: dict[tuple[str, str], tuple[str, int]] = {}  # by environment and binary: path and file
 
     def remember(self, binary: str) -> None:
         if binary in self._digests:
@@ -103,7 +104,7 @@ class BinaryGuard:
             self._scripts.add(binary)
 
     def need(self, binary: str) -> None:
-        """HarnessError where it is another program by now, or none."""
+        """Raises HarnessError where the binary was replaced or is gone."""
         first = self._digests.get(binary, "")
         now = self._digest(binary) if first else ""
         if now != first:
@@ -116,7 +117,7 @@ class BinaryGuard:
             )
 
     def need_started(self, place: str, binary: str, seen: Iterable[Observation]) -> None:
-        """HarnessError where these calls started another program than those before them did."""
+        """Raises HarnessError where a script started another program in these calls than in earlier ones."""
         if not self.is_script(binary):
             return
         for program in filter(None, (program_of(one.readings) for one in seen)):
@@ -132,7 +133,7 @@ class BinaryGuard:
                 )
 
     def is_script(self, binary: str) -> bool:
-        """As it was from the start."""
+        """Checks whether the binary was a script when it was first read."""
         return binary in self._scripts
 
     def _digest(self, binary: str) -> str:

@@ -15,16 +15,16 @@ from pytest_codexsandbox.system.progress import Progress
 
 
 class Resolver(Protocol):
-    """Passed down to whatever needs a Codex."""
+    """Resolves subjects. Passed down to each part that needs a Codex."""
 
     def resolve(self, spec: SubjectSpec) -> Subject:
-        """Returns the binary. Unavailable says why there is none."""
+        """Returns the binary. Unavailable names the reason if there is none."""
 
 
 class CodexResolver:
-    """The real ones, probed with the run's own patience.
+    """Resolves real Codex binaries, probed with the run's own time limits.
 
-    What was unavailable once is not asked for again: a dead network takes its time.
+    An unavailable subject is not tried again: a dead network takes its time.
     """
 
     def __init__(self, cache: Path, *, timeout_scale: float = 1.0) -> None:
@@ -32,7 +32,7 @@ class CodexResolver:
         self._unavailable: dict[SubjectSpec, Unavailable] = {}
 
     def resolve(self, spec: SubjectSpec, *, progress: Progress | None = None) -> Subject:
-        spec = msgspec.structs.replace(spec, generator="")  # whatever writes its configuration, it is the same program
+        spec = msgspec.structs.replace(spec, generator="")  # the program is the same with any generator
         if spec in self._unavailable:
             raise self._unavailable[spec].with_traceback(None)
         try:
@@ -46,7 +46,7 @@ class CodexResolver:
 
 
 class OneSubject:
-    """One given subject, whatever is asked for: a canary, or a fake of the selftest."""
+    """Resolves everything to one given subject: a canary, or a fake of the selftest."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject

@@ -1,4 +1,5 @@
-"""How long a cell takes: learned from the ends of earlier journals, guessed where nothing was learned."""
+"""Durations: estimates how long a cell takes. Learned from the ends of earlier journals, guessed where there are
+none."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -17,25 +18,25 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.suite_index import SuiteIndex
 
 GUESSED: Final = 0.5  # seconds for a call of Codex, its control and all around it
-GUESSED_STORY: Final = 0.25  # for a case of a generator: three runs of it, and what Codex says of what it left
-GUESSED_STRAIN: Final = 1.0  # for a question about it beside others, or under strace
+GUESSED_STORY: Final = 0.25  # for a case of a generator: three runs, and Codex's claims about the result
+GUESSED_STRAIN: Final = 1.0  # for a stress check: beside other writers, or under strace
 ANY: Final = "any"
-CASES: Final = ("configs", "inputs")  # promises of which a story tells
+CASES: Final = ("configs", "inputs")  # promises that a case run answers
 _RUNS: Final = 20  # the newest ones: machines and releases change
 _END: Final = 16 << 20  # bytes of a journal that are searched for its last line
 _STANDING: Final = "trust."
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cell is asked for, as far as it takes time."""
+    """Work of a cell, as far as it takes time."""
 
     calls: int = 0  # of Codex
-    stories: int = 0  # of its generator: one for each case
-    strains: int = 0
+    stories: int = 0  # case runs of its generator: one for each case
+    strains: int = 0  # stress checks of its generator
 
 
 def work_of(plan: Plan) -> dict[str, Work]:
-    """By cell. What is known not to apply takes no time."""
+    """Returns the work of each cell. Keys that are known not to apply take no time."""
     calls, over = calls_of(plan), _over(plan)
     stories: dict[str, set[str]] = {}
     strains: dict[str, int] = {}
@@ -56,21 +57,22 @@ def work_of(plan: Plan) -> dict[str, Work]:
 
 
 def _over(plan: Plan) -> dict[str, str]:
-    """Returns what promises about generators are asked for."""
+    """Returns for each promise about generators the cases that it covers (`Promise.over`)."""
     judging = {one.name for one in plan.suite_index().all if one.judges}
     return {promise.id: promise.over for promise in plan.promises if promise.suite in judging}
 
 
 def _kind(promise: str, over: Mapping[str, str]) -> Literal["", "story", "strain", "standing"]:
-    """Returns what a promise about generators is timed as; "" for any other. What is asked once for many cells teaches
-    nothing about one."""
+    """Returns the kind of work as which a promise about generators is timed; "" for any other promise. Work that is
+    done once for many cells says nothing about one cell."""
     if promise not in over:
         return ""
     return "standing" if promise.startswith(_STANDING) else "story" if over[promise] in CASES else "strain"
 
 
 class DurationModel(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds for one call of Codex; for one story and one strain of a generator, by cell, by generator, of any."""
+    """Seconds for one call of Codex, one case run and one stress check of a generator: by cell, by generator, and over
+    all."""
 
     runs: int = 0
     cells: dict[str, float] = {}
@@ -81,7 +83,8 @@ class DurationModel(msgspec.Struct, frozen=True, kw_only=True):
     strains: dict[str, float] = {}
 
     def expected(self, cell: Cell, work: Work) -> float:
-        """By what is most like it: the cell itself, its environment, its Codex, whatever ran."""
+        """Returns the expected seconds. Uses the rate of what is most similar: the cell itself, its environment, its
+        Codex, else any."""
         environment, subject = cell.environment.id, cell.subject.label
         known = (self.cells.get(cell.id), self.environments.get(environment), self.subjects.get(subject), self.any)
         call = next((seconds for seconds in known if seconds), GUESSED)
@@ -95,12 +98,12 @@ def _like(rates: Mapping[str, float], cell: Cell, guessed: float) -> float:
 
 
 def _named(generator: str) -> str:
-    """No cell is called so."""
+    """Returns the key of a generator's rate. No cell id is equal to it."""
     return f"generator {generator}"
 
 
 class CellTimer:
-    """Of one run, while its reports come in."""
+    """Measures the time of each cell in one run, while its reports come in."""
 
     def __init__(self, plan: Plan | None = None) -> None:
         suites = SuiteIndex() if plan is None else plan.suite_index()
@@ -111,7 +114,7 @@ class CellTimer:
         self._calls: dict[str, int] = {}
 
     def take(self, item: str, seconds: float, lines: Iterable[Line], record: Record | None) -> None:
-        """One phase of an item. The environment's start is in the first that needed it."""
+        """Adds one phase of an item. The environment's start counts in the first item that needed it."""
         self._open[item] = self._open.get(item, 0.0) + seconds
         for line in lines:
             if isinstance(line, CallLine) and not line.control and line.observation.policy not in self._uncounted:
@@ -123,7 +126,8 @@ class CellTimer:
             self._done.setdefault(key.cell, {}).setdefault(key.promise, set()).add(key.case)
 
     def spent(self, plan: Plan) -> tuple[Spent, ...]:
-        """Of the cells in which Codex was called, or a generator asked; of what was planned and never ran nothing."""
+        """Returns the time of each cell in which Codex was called or a generator ran. Planned keys that never ran add
+        nothing."""
         done = tuple(key for key in plan.keys if key.case in self._done.get(key.cell, {}).get(key.promise, ()))
         counted, over = work_of(msgspec.structs.replace(plan, keys=done)), _over(plan)
         found = (self._spent(cell, counted[cell.id], over) for cell in plan.cells if cell.id in self._seconds)
@@ -148,7 +152,8 @@ class CellTimer:
 
 
 def learn(report_dir: Path) -> DurationModel:
-    """Folders are named by the time of their run: the order is the same for everybody."""
+    """Learns durations from the newest journals. Folders are named by the time of their run, so their order is the same
+    everywhere."""
     journals = sorted(report_dir.glob(f"*/{FILE}"))[-_RUNS:]
     ends = [end for end in map(_end, journals) if end is not None and end.cells]
     every = [one for end in ends for one in end.cells]
@@ -176,7 +181,8 @@ def _medians(rates: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def _end(path: Path) -> EndLine | None:
-    """The last line alone: a journal can be large. What is no end, or of another version, teaches nothing."""
+    """Returns the last line of a journal, and reads only its end: a journal can be large. None if the line is no end
+    line, or of another version."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -188,7 +194,7 @@ def _end(path: Path) -> EndLine | None:
 
 
 def in_words(seconds: float) -> str:
-    """`about` that: nobody knows more."""
+    """Returns an estimated duration in words, rounded."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)

@@ -10,7 +10,8 @@ from pytest_codexsandbox.protocols import Backend, Environment, Notify, Subject
 
 
 class EnvironmentOpening:
-    """`say`: told what the backend waits for. `environment`: set once it was asked for."""
+    """Opens one environment. `say` takes messages about what the backend waits for. `environment` is set by
+    `result`."""
 
     def __init__(self, backend: Backend, spec: EnvironmentSpec, folder: Path, cache: Path, say: Notify) -> None:
         self._backend, self._spec, self._folder, self._cache, self._say = backend, spec, folder, cache, say

@@ -1,7 +1,7 @@
 """Environment pool: the environments of one worker. Each is started when it is first needed, or one ahead of that.
 
 An environment that does not start is not tried again for every promise. When several in a row do not start, the cause
-is not theirs: the rest is not tried at all, and each of their cells reports the words of the last one.
+lies elsewhere: no other environment is tried, and each of their cells reports the last error.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from pytest_codexsandbox.protocols import Backend, Environment
 from pytest_codexsandbox.registry import load_plugin
 
 IN_A_ROW: Final = 3  # environments that do not start, after which no other is tried
-AGAIN: Final = 2  # how often one that was lost in the middle is started anew
+AGAIN: Final = 2  # how often an environment that was lost during a call is started again
 
 
 class EnvironmentPool:
-    """Has `programs` brought into each environment, and reports each to `events` when it is open. Not for threads, but
-    for those that it starts itself."""
+    """Opens environments with `programs` brought into each, and reports each to `events`. Not thread-safe, except for
+    the threads that the pool starts itself."""
 
     def __init__(self, folder: Path, cache: Path, *, programs: CodexPrograms, events: EventSink) -> None:
         self._folder, self._cache = folder, cache
@@ -45,15 +45,15 @@ class EnvironmentPool:
 
     # ---- opening
     def get(self, spec: EnvironmentSpec) -> Environment:
-        """Returns it to look at its words. To run something in it, use `acquire`."""
+        """Returns the environment to read its properties. To run something in it, use `acquire`."""
         error = self._errors.get(spec.id)
         if error is not None:
-            raise error.with_traceback(None)  # else it would grow by every frame that it passes, each time
+            raise error.with_traceback(None)  # else its traceback would grow with each raise
         opening = self._open.get(spec.id) or self._begin(spec, ahead=False)
         return opening.environment or self._await(spec, opening)
 
     def acquire(self, spec: EnvironmentSpec) -> Environment:
-        """Returns it when no background call runs there: two calls at once would disturb each other."""
+        """Waits for the background call, then returns the environment: two calls at once would disturb each other."""
         if self.background is not None:
             self.background.wait()
         return self.get(spec)
@@ -63,18 +63,18 @@ class EnvironmentPool:
         return opening is not None and opening.environment is not None
 
     def prefetch(self, spec: EnvironmentSpec) -> None:
-        """Starts it in the background: it is needed next."""
+        """Starts the environment in the background, because it is needed next."""
         if spec.id not in self._open and spec.id not in self._errors and len(self._in_a_row) < IN_A_ROW:
             self._begin(spec, ahead=True)
 
     def facts(self, spec: EnvironmentSpec) -> dict[str, Any]:
-        """Returns its facts as they were first read: those of one that is started anew are the same."""
+        """Returns the facts of the environment as first read. After a new start they are the same."""
         if spec.id not in self._facts:
             self._facts[spec.id] = dict(self.get(spec).facts())
         return self._facts[spec.id]
 
     def generation(self, spec: EnvironmentSpec) -> int:
-        """Returns how many of it have ended. One that was lost in the middle of a call has ended too."""
+        """Returns how often the environment has ended. A loss during a call counts too."""
         return self._ends.get(spec.id, 0)
 
     # ---- the machine, which must stay as it was when the environment was opened
@@ -90,29 +90,31 @@ class EnvironmentPool:
         self._machine.need(spec.id)
 
     def check_after(self, environment: Environment, seen: Sequence[Observation]) -> None:
-        """Raises HarnessError where the machine changed while these calls ran. For any thread: it reports nothing."""
+        """Raises HarnessError where the machine changed while these calls ran. Safe in any thread: it reports
+        nothing."""
         if not any(one.ended == "lost" for one in seen):  # the environment is gone
             self._machine.look(environment)
 
     def check_battery(
         self, spec: EnvironmentSpec, subject: SubjectSpec, door: str, seen: Sequence[Observation]
     ) -> None:
-        """Raises HarnessError where another program set up these sandboxes than those before them."""
+        """Raises HarnessError where another program set up these sandboxes than the ones before."""
         try:
             self._machine.set_up(spec.id, subject, door, seen)
         finally:
             self.report_change(spec)
 
     def report_change(self, spec: EnvironmentSpec) -> None:
-        """Puts the facts of both sides into the journal, once."""
+        """Reports the facts of a changed machine to the journal, once."""
         if facts := self._machine.news(spec.id):
             self._report(spec, facts)
 
     # ---- the end
     def end(self, spec_id: str) -> None:
-        """Ends it; it is started anew if it is needed again. A background call there is broken off with it.
+        """Ends the environment; it is started again when it is needed. A background call there is broken off.
 
-        One that cannot be ended (its engine is gone) does not end the run: the audit finds what it leaves."""
+        An environment that cannot be ended (its engine is gone) does not end the run: the audit finds what it leaves.
+        """
         opening = self._open.pop(spec_id, None)
         if opening is not None:
             self._ends[spec_id] = self._ends.get(spec_id, 0) + 1
@@ -122,8 +124,8 @@ class EnvironmentPool:
             self.background = None
 
     def lose(self, spec: EnvironmentSpec, why: str) -> EnvironmentLost:
-        """Ends one that died in the middle of a call, and returns the error of that call. Others get a new one, but not
-        for ever."""
+        """Ends an environment that died during a call, and returns the error of that call. Later calls get a new
+        environment, until it was lost too often."""
         self.end(spec.id)
         self._lost[spec.id] = self._lost.get(spec.id, 0) + 1
         if self._lost[spec.id] > AGAIN:
@@ -135,13 +137,13 @@ class EnvironmentPool:
         return EnvironmentLost("the environment was lost while this ran", where=spec.id, why=why)
 
     def close(self) -> None:
-        """Tries to end each of them."""
+        """Tries to end every environment."""
         with ExitStack() as stack:
             for spec_id in list(self._open):
                 stack.callback(self.end, spec_id)
 
     def leaks(self) -> tuple[str, ...]:
-        """Returns what the environments of this worker have left. Ask after they have ended."""
+        """Returns what the environments of this worker left behind. Call it after they have ended."""
         return tuple(leak for name, backend in self._backends.items() for leak in _audited(name, backend))
 
     # ---- inside
@@ -187,7 +189,7 @@ class EnvironmentPool:
         return environment
 
     def _count(self, error: CodexSandboxError) -> None:
-        """Counts it as a sign of a broken engine, unless it says nothing about the next environment."""
+        """Counts the error as a sign of a broken engine, unless it says nothing about the next environment."""
         if isinstance(error, ConfigMismatch):  # it was open: the engine is not at fault
             self._in_a_row.clear()
         elif not isinstance(error, Unavailable):
@@ -202,8 +204,8 @@ class EnvironmentPool:
         events.emit(EnvironmentLine(id=events.id_of(spec.id), spec=spec.id, facts=facts, worker=events.worker))
 
     def _close(self, spec_id: str, opening: EnvironmentOpening) -> None:
-        """An end that fails is no error of the environments that are still to come. The audit knows whether it left
-        anything: an engine that was restarted ends its containers itself."""
+        """Closes an environment. A failure is reported and not raised: it is no error of the environments still to
+        come. The audit knows whether anything is left: an engine that was restarted ends its containers itself."""
         try:
             opening.end()
         except CodexSandboxError as error:
@@ -215,7 +217,7 @@ def _folder_name(spec: EnvironmentSpec) -> str:
 
 
 def _audited(name: str, backend: Backend) -> tuple[str, ...]:
-    """Returns what a backend has left; that it cannot tell is a leak as well."""
+    """Returns what a backend left behind. A backend that fails to answer counts as a leak."""
     try:
         with told_as_theirs(name):
             return tuple(backend.audit())

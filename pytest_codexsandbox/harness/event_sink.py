@@ -1,6 +1,6 @@
-"""Event sink: takes what a worker has to report, lines for the journal and words for the terminal.
+"""Event sink: takes what a worker reports, lines for the journal and messages for the terminal.
 
-The caller that starts a measurement makes the sink and passes it down. Nothing below it knows pytest or a terminal.
+The caller that starts a measurement makes the sink and passes it down. No layer below knows pytest or a terminal.
 """
 
 import base64
@@ -18,7 +18,7 @@ _STDIN_KEPT: Final = 65536  # bytes
 
 
 class EventSink:
-    """Discards everything: for a measurement that has no journal. `worker`: its name, "" for the only one."""
+    """Discards everything, for a measurement without a journal. `worker`: its name, "" for the only one."""
 
     def __init__(self, worker: str = "") -> None:
         self.worker = worker
@@ -28,7 +28,7 @@ class EventSink:
         """Takes a line of the journal."""
 
     def say(self, text: str) -> None:
-        """Tells the user something while a test runs."""
+        """Shows the user a message while a test runs."""
 
     def id_of(self, spec_id: str) -> str:
         """Returns the id of an environment in the journal: each worker has its own."""
@@ -45,7 +45,8 @@ class EventSink:
         control: bool = False,
         facts: Mapping[str, Any] | None = None,
     ) -> None:
-        """Emits the line of a call. `facts` of the environment tell which bubblewrap was asked for; None: none was."""
+        """Emits the line of a call. `facts` of the environment name the requested bubblewrap; None: none was
+        requested."""
         found = None if facts is None else used(observation.readings, facts)
         line = CallLine(
             id=observation.id,
@@ -64,7 +65,7 @@ class EventSink:
 
 
 class JournalEvents(EventSink):
-    """Keeps the lines until they are drained. Contents of files ride on one line each."""
+    """Keeps the lines until they are drained. The content of each file is kept on one line only."""
 
     def __init__(self, worker: str = "") -> None:
         super().__init__(worker)
@@ -75,7 +76,7 @@ class JournalEvents(EventSink):
         self.lines.append(self._contents.thin(line))
 
     def drain(self) -> tuple[tuple[Line, ...], float]:
-        """Returns the lines, and the seconds in Codex, since the last time."""
+        """Returns the lines and the seconds in Codex since the last call."""
         lines, self.lines = tuple(self.lines), []
         seconds, self.seconds_in_codex = self.seconds_in_codex, 0.0
         return lines, seconds

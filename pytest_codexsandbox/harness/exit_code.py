@@ -1,4 +1,5 @@
-"""The end of a run, computed from records alone: attempts → one state for each key → expectations → exit code. Pure."""
+"""Exit code: computes the end of a run from records alone: attempts → one state for each key → expectations → exit
+code. Pure."""
 
 import datetime
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,8 +37,8 @@ class ExitResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def versions(cells: Iterable[Cell], measured: Mapping[str, str]) -> dict[str, str]:
-    """Cell id → its Codex' place in version ranges: as the user says, else as the binary (label → version) says; a
-    release that could not be had keeps the place of its name."""
+    """Returns the version of each cell's Codex, by cell id: as the user says, else as the binary reports (label →
+    version). An unavailable release has the version of its name."""
     places = {
         cell.id: cell.subject.as_version or measured.get(cell.subject.label, "") or cell.subject.release
         for cell in cells
@@ -46,7 +47,7 @@ def versions(cells: Iterable[Cell], measured: Mapping[str, str]) -> dict[str, st
 
 
 def without_plan(code: int, why: str = "") -> str:
-    """Returns the reason of a run that ended before it had a plan. Of `why`, it takes the first line."""
+    """Returns the reason of a run that ended before it had a plan, with the first line of `why`."""
     words = {**PYTEST_OWN, NOTHING_COLLECTED: "no test was selected, so nothing was measured"}
     told = words.get(code, "the run ended before anything was planned")
     return f"{code} {told}: {why.splitlines()[0]}" if why else f"{code} {told}"
@@ -60,7 +61,7 @@ def settle(
     versions: Mapping[str, str],
     today: datetime.date,
 ) -> Applied:
-    """Every planned key gets its state; then what is known is marked as known, with the whole plan in view."""
+    """Gives every planned key its state. Then marks known deviations, with the whole plan in view."""
     states = ledger.settle(plan.keys, tuple(attempts), plan.not_applicable)
     return expectations.apply(plan, states, deviations, versions=versions, today=today)
 
@@ -86,12 +87,15 @@ def exit_code(
     disagreed: Sequence[str] = (),
     changed: Sequence[str] = (),
 ) -> ExitResult:
-    """`from_data`: str(key) of what data knew to be n/a; `other_failures`: failed tests that are none of ours;
-    `overruled`: pytest or another plugin ended the run with a code that means none of this;
-    `incomplete`: why the journal is, if it is; `unwritten`: reports that are not there; `hooks`: of others
-    that failed; `not_had`: what was asked for and cannot be had on this machine; `unmeasured`: of that, what no other
-    cell measures; `dropped`: by whom what the options ask for is not in the plan; `disagreed`: of workers, in what;
-    `changed`: machines while they were measured."""
+    """Returns the exit code with all reasons.
+
+    `from_data`: str(key) of the keys that data ruled out as n/a; `other_failures`: failed tests outside the matrix;
+    `overruled`: pytest or another plugin ended the run with a code of another meaning; `incomplete`: why the journal is
+    incomplete, if it is; `unwritten`: missing reports; `hooks`: failed hooks of other plugins; `not_had`: requested
+    parts that are unavailable on this machine; `unmeasured`: those of them that no other cell measures; `dropped`: who
+    dropped requested results from the plan; `disagreed`: differences between workers; `changed`: machines that changed
+    while they were measured.
+    """
     found = [
         (pytest_code, PYTEST_OWN.get(pytest_code, "")),
         (VIOLATED, _violated(records, other_failures)),
@@ -128,7 +132,7 @@ def _violated(records: Mapping[Key, Record], other_failures: int) -> str:
 
 
 def _too_little(records: Mapping[Key, Record], from_data: Collection[str]) -> str:
-    """Names what --codex-strict does not accept: how many of each verdict, the first of them with the reason."""
+    """Names what --codex-strict does not accept: the count of each verdict, and the first keys with their reasons."""
     keys = ledger.too_little(records, from_data)
     if not keys:
         return ""
@@ -155,7 +159,8 @@ def _unbalanced(records: Mapping[Key, Record], planned: Sequence[Key], incomplet
 
 
 def _unmeasured(records: Mapping[Key, Record], planned: Sequence[Key]) -> str:
-    """A cell in which no sandbox starts, as is known, may stand beside others that were measured (see `_never_on`)."""
+    """Names cells that were not measured. A cell in which no sandbox starts, as known, is accepted beside measured ones
+    (see `_never_on`)."""
     if not planned:
         return "nothing was planned"
     measured = ledger.measured_cells(records.values())
@@ -170,8 +175,8 @@ def _unmeasured(records: Mapping[Key, Record], planned: Sequence[Key]) -> str:
 
 
 def _never_on(records: Mapping[Key, Record]) -> str:
-    """Sandboxes were asked for, and not one was there: what succeeded without one, as asked, stands for none of them.
-    A start that is red says so itself."""
+    """Reports that sandboxes were requested and none was on in the whole run. Successes without a sandbox prove nothing
+    about one. A red start is reported by its own verdict."""
     starts = [
         one
         for key, one in records.items()
@@ -189,7 +194,7 @@ def _is_told(start: Record) -> bool:
 
 
 def _was_on(start: Record) -> bool:
-    """Also where a deviation is stale because it held."""
+    """Checks whether the sandbox was on. A deviation that is stale because the promise held counts too."""
     return start.verdict is Verdict.CONFORMS or (start.verdict is Verdict.STALE and not start.direction)
 
 

@@ -1,7 +1,7 @@
-"""Feasibility: asks for what every cell needs before a run downloads or starts anything.
+"""Feasibility: checks what every cell needs before a run downloads or starts anything.
 
-A container engine says whether it answers (by way of its backend). Data says where a known release is published;
-only about a release that data does not know are pip and npm asked.
+A backend asks its container engine whether it answers. Data says where a known release is published; pip and npm are
+asked only about releases that data does not know.
 """
 
 import time
@@ -32,14 +32,14 @@ _SLOWER: Final = "try again; where pip and npm are slow: --codex-timeout-scale 4
 
 
 class Lack(msgspec.Struct, frozen=True, kw_only=True):
-    """Part of the matrix that this machine cannot measure, in the words of an error; it travels to workers."""
+    """Part of the matrix that this machine cannot measure, in the words of an error. Sent to workers."""
 
     part: str  # as reports name it
     what: str
     where: str = ""
     why: str = ""
     next_step: str = ""
-    required: bool = True  # False: the other cells measure all that was asked for
+    required: bool = True  # False: the other cells measure everything that was requested
 
     @property
     def line(self) -> str:
@@ -58,12 +58,12 @@ def lack(part: str, fault: CodexSandboxError, *, required: bool = True) -> Lack:
 
 
 def release(label: str) -> str:
-    """Name of a release among the parts of the matrix."""
+    """Returns the name of a release among the parts of the matrix."""
     return f"codex {label}"
 
 
 def forecasts(subjects: Sequence[SubjectSpec], cache: Path, *, limit: float = REGISTRY_LIMIT) -> dict[str, Forecast]:
-    """Forecast for each named release, by label. All registries are asked at once, within `limit` seconds."""
+    """Returns a forecast for each named release, by label. Queries all registries at once, within `limit` seconds."""
     begun = time.monotonic()
 
     def run(command: Command) -> CommandResult:
@@ -86,7 +86,7 @@ def _asked(label: str, find: Find, run: Run) -> Forecast:
 
 
 def _heard(release: str, answers: Sequence[Forecast | Exception | None], limit: float) -> Forecast:
-    """Combines the answers of pip and npm; None stands for one that did not come in time."""
+    """Combines the answers of pip and npm; None stands for an answer that did not come in time."""
     found = next((one for one in answers if isinstance(one, Forecast)), None)
     if found is not None:
         return found
@@ -109,7 +109,7 @@ def of_releases(found: dict[str, Forecast]) -> tuple[Lack, ...]:
 
 
 def environment_part(name: str) -> str:
-    """Name of an environment among the parts of the matrix."""
+    """Returns the name of an environment among the parts of the matrix."""
     return f"environment {name}"
 
 
@@ -123,7 +123,7 @@ def of_environments(why_not: Mapping[str, str]) -> tuple[Lack, ...]:
 
 
 def nothing(preset: str, lacks: Sequence[Lack]) -> InputError:
-    """One error for a run in which not one cell can be measured."""
+    """Returns the error for a run in which no cell can be measured."""
     first = lacks[0]
     whys = [first.why, *(one.line for one in lacks[1:])]
     return InputError(

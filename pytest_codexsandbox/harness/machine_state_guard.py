@@ -1,7 +1,7 @@
-"""Machine state of a worker's environments: looked at again after each call. A change ends what can be measured there.
+"""Machine state of a worker's environments: read again after each call. A change ends what can be measured there.
 
-A bubblewrap that is installed in the middle, or a sysctl that is switched, makes another sandbox. What was measured
-before it holds for the machine as it was; what comes after it is broken and says why.
+A bubblewrap that is installed during a run, or a sysctl that is switched, makes another sandbox. Earlier results hold
+for the machine as it was. Later results are broken, with the reason.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,11 +14,12 @@ from pytest_codexsandbox.model.machine import CHANGED, differences
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.protocols import Environment
 
-_FILES: Final = ("found", "brought", "compiled-in")  # kinds that say which program it was
+_FILES: Final = ("found", "brought", "compiled-in")  # kinds that identify the program
 
 
 class Steady:
-    """May be asked by the thread that performs a call: it only reads, and keeps the first fault of each environment."""
+    """Compares the machine with its first state. Safe in the thread that performs a call: it only reads, and keeps the
+    first error of each environment."""
 
     def __init__(self) -> None:
         self._first: dict[str, Mapping[str, Any]] = {}
@@ -27,26 +28,26 @@ class Steady:
         self._facts: dict[str, dict[str, Any]] = {}
 
     def opened(self, environment: Environment) -> None:
-        """One that is started anew must be what the one before it was."""
+        """Compares an environment that was started anew with the one before it."""
         spec, facts = environment.spec.id, environment.facts()
         self._compare(spec, self._first.setdefault(spec, facts), facts)
 
     def need(self, spec_id: str) -> None:
-        """HarnessError where this environment is known to have changed."""
+        """Raises HarnessError where this environment is known to have changed."""
         fault = self._faults.get(spec_id)
         if fault is not None:
             raise fault.with_traceback(None)
 
     def look(self, environment: Environment) -> None:
-        """HarnessError where it is another one by now than when it was opened."""
+        """Raises HarnessError where the environment differs from its state when it was opened."""
         spec = environment.spec.id
         self.need(spec)
         self._compare(spec, self._first.setdefault(spec, environment.facts()), environment.state())
         self.need(spec)
 
     def set_up(self, spec_id: str, subject: SubjectSpec, door: str, seen: Iterable[Observation]) -> None:
-        """HarnessError where a battery's sandbox was set up by another program than the first of this Codex at this
-        door. A generator may give Codex an environment in which it finds another one."""
+        """Raises HarnessError where a battery's sandbox was set up by another program than the first of this Codex at
+        this door. Cells with a generator are exempt: a generator may give Codex an environment with another program."""
         who = f"Codex {subject.label} at the door {door}"
         for one in [used(call.readings) for call in seen] if not subject.generator else ():
             if one is None or one.kind not in _FILES:
@@ -57,7 +58,7 @@ class Steady:
         self.need(spec_id)
 
     def news(self, spec_id: str) -> dict[str, Any]:
-        """The facts of an environment that has changed, once: for the journal."""
+        """Returns the facts of an environment that has changed, once, for the journal."""
         return self._facts.pop(spec_id, {})
 
     def _compare(self, spec: str, first: Mapping[str, Any], now: Mapping[str, Any]) -> None:

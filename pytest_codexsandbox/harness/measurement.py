@@ -1,4 +1,4 @@
-"""Measurement: all that one worker measures with. Each of its parts gets what lies below that part."""
+"""Measurement: everything that one worker measures with. Each part gets the parts below it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,8 @@ from pytest_codexsandbox.suite_protocols import SuiteRunner
 
 
 class Measurement:
-    """Not for threads. `close()` ends all that was started; `pairs`: promises with their functions."""
+    """Opens everything that one worker measures with. Not thread-safe. `close()` ends all that was started. `pairs`:
+    promises with their functions."""
 
     def __init__(
         self,
@@ -50,11 +51,11 @@ class Measurement:
         self._runners.serve(run)
 
     def runner_of(self, key: Key) -> SuiteRunner[Any]:
-        """Returns what runs the tests of the key's suite."""
+        """Returns the runner of the key's suite."""
         return self._runners.of(self.cache.promises[key.promise].suite)
 
     def end_environment(self, spec: EnvironmentSpec) -> None:
-        """Ends an environment, and before that what runs in it."""
+        """Ends an environment, after everything that runs in it."""
         self._runners.leave(spec)
         self.cache.end_environment(spec)
 
@@ -63,5 +64,5 @@ class Measurement:
         self.cache.close()
 
     def leaks(self) -> tuple[str, ...]:
-        """Returns what the environments have left. Ask after `close`."""
+        """Returns what the environments left behind. Call it after `close`."""
         return self.resources.pool.leaks()

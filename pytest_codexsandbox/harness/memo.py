@@ -1,4 +1,4 @@
-"""Memo: keeps expensive results, and the errors of those that failed."""
+"""Memo: keeps expensive results, and the errors of failed attempts."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ Kept = dict[Any, Any]
 
 
 def memoize(kept: Kept, key: object, make: Callable[[], T]) -> T:
-    """Returns what is kept, made now if it is not. An error is kept as well: what is unavailable is not tried again for
+    """Returns the kept result, or makes it now. An error is kept as well: what is unavailable is not tried again for
     every promise."""
     if key not in kept:
         try:
@@ -19,5 +19,5 @@ def memoize(kept: Kept, key: object, make: Callable[[], T]) -> T:
             kept[key] = fault
     found: T | CodexSandboxError = kept[key]
     if isinstance(found, CodexSandboxError):
-        raise found.with_traceback(None)  # else it would grow by every frame that it passes, each time
+        raise found.with_traceback(None)  # else its traceback would grow with each raise
     return found

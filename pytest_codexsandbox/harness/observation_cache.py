@@ -40,14 +40,14 @@ class GeneratedConfigs(Protocol):
 
 
 class GroupCalls(msgspec.Struct, frozen=True):
-    """The calls of one group: each copy with the same acts outside any sandbox."""
+    """Calls of one group, and for each copy the same acts outside any sandbox."""
 
     seen: tuple[Observation, ...]
     control: tuple[Observation, ...]
 
 
 class ObservationCache:
-    """Not for threads. `close()` ends all that was started."""
+    """Makes and keeps the calls of Codex. Not thread-safe. `close()` ends all that was started."""
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class ObservationCache:
         self._controls = dict(controls)
 
     def child(self, plan: Plan, subject: Subject, options: WorkerOptions) -> "ObservationCache":
-        """Returns a cache for another subject in the same environments, which reports nothing. It has those controls
-        of this one that performed all that its own would."""
+        """Returns a cache for another subject in the same environments, which reports nothing. It reuses the controls
+        of this cache that performed all the acts it needs."""
 
         def performed(group: str) -> bool:
             wanted, done = acts_of(plan.promises, group), acts_of(self.plan.promises, group)
@@ -85,14 +85,15 @@ class ObservationCache:
         self.resources.close()
 
     def end_environment(self, spec: EnvironmentSpec) -> None:
-        """Ends it, and forgets its controls: a new one has its own."""
+        """Ends the environment and forgets its controls: a new environment gets its own."""
         self.pool.end(spec.id)
         self._controls = {key: kept for key, kept in self._controls.items() if key[0] != spec.id}
         self._calls = {key: kept for key, kept in self._calls.items() if self.cells[key[0]].environment.id != spec.id}
 
     def door_of(self, cell: Cell, name: str, policy: str) -> Door:
-        """Returns the door of a cell. Beside a generator, a policy is asked for by what that writes, and nothing else.
-        It has written when this returns: calls run in any thread, generators one after the other."""
+        """Returns the door of a cell. In a cell with a generator, a policy is requested only by the configuration that
+        the generator writes. The generator has written when this returns: calls run in any thread, generators one after
+        the other."""
         door = self.resources.door(name)
         if not cell.subject.generator or door.is_control or self._configs is None:
             return door
@@ -101,31 +102,31 @@ class ObservationCache:
 
     # ---- observations
     def calls(self, cell: Cell, door: str, policy: str, group: str) -> GroupCalls:
-        """Returns what the calls of one group showed through a real door, and their controls."""
+        """Returns the observations of one group through a real door, and their controls."""
         key = (cell.id, door, policy, group)
         if key not in self._calls:
             self._calls[key] = GroupCalls(self.observations(cell, door, policy, group), self.control(cell, group))
         return self._calls[key]
 
     def observations(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
-        """Returns what the calls of one group showed through a real door."""
+        """Returns the observations of one group through a real door."""
         if group != SHARED and self._hangs(cell, door, policy):
             group = SHARED
         return self._once(("seen", cell.id, door, policy, group), lambda: self._observe(cell, door, policy, group))
 
     def control(self, cell: Cell, group: str) -> tuple[Observation, ...]:
-        """Returns what the same acts showed with nothing around them: once for an environment, whatever the release and
-        the policy. An environment that was started anew has its own: what worked in the one before may fail in this."""
+        """Returns the same acts performed unconfined: once for each environment, for every release and policy. An
+        environment that was started anew gets its own control: what worked before may fail now."""
         key = (cell.environment.id, group, self.pool.generation(cell.environment))
         return memoize(self._controls, key, lambda: self._observe(cell, self.resources.control_door.name, "", group))
 
     def outside(self, cell: Cell, acts: Mapping[str, Act], call: Call, *, of: str) -> Observation:
-        """Runs a command of a user's test without a sandbox: once for the environment, the test and the command."""
+        """Runs a command of a user's test without a sandbox: once for each environment, test and command."""
         key = (cell.environment.id, f"{of} {acts!r} {call!r}", self.pool.generation(cell.environment))
         return memoize(self._controls, key, lambda: self._outside(cell, acts, call))
 
     def sandbox_state(self, cell: Cell, door: str, policy: str, group: str = SHARED) -> SandboxState:
-        """Returns whether a sandbox was on in that call: the worst of its copies."""
+        """Returns whether a sandbox was on in these calls: the worst state of the copies."""
         key = (cell.id, door, policy, group)
         if key not in self._states:
             self._states[key] = self._assess(cell, door, policy, group)
@@ -138,13 +139,14 @@ class ObservationCache:
         return assess(seen, control, sandboxed=sandboxed, facts=facts, fingerprints=known)
 
     def planned(self, policy: str, group: str) -> tuple[Promise, ...]:
-        """Returns the promises whose acts ride in a group; for the control (no policy), those of every policy."""
+        """Returns the promises whose acts share a group; for the control (no policy), those of every policy."""
         chosen = self._planned.get(policy, ()) if policy else self.plan.promises
         return tuple(promise for promise in chosen if promise.group == group)
 
     # ---- in the background
     def prefetch_call(self, cell: Cell, door: str, policy: str, group: str) -> Literal["there", "begun", "later"]:
-        """Starts these calls in the background, if nothing has to be made for them: `observations` finds them."""
+        """Starts these calls in the background if their environment and Codex are ready. `observations` then returns
+        the result."""
         key = ("seen", cell.id, door, policy, group)
         if key in self._kept:
             return "there"
@@ -155,11 +157,12 @@ class ObservationCache:
         return "begun"
 
     def is_ready(self, cell: Cell) -> bool:
-        """Checks whether its environment and its Codex are there already."""
+        """Checks whether the environment and the Codex of a cell are ready."""
         return self.pool.is_open(cell.environment) and self.programs.is_known(cell.subject)
 
     def _is_worth_it(self, cell: Cell, door: str, policy: str, group: str) -> bool:
-        """Checks whether a call is worth making: one of its own waits for the battery, which decides that."""
+        """Checks whether to make a call ahead. A promise's own call waits for the battery, which shows whether Codex
+        hangs."""
         battery = ("seen", cell.id, door, policy, SHARED) in self._kept
         return group == SHARED or (battery and not self._hangs(cell, door, policy))
 
@@ -168,11 +171,12 @@ class ObservationCache:
         return memoize(self._kept, key, make)
 
     def _hangs(self, cell: Cell, door: str, policy: str) -> bool:
-        """A Codex that never came to its first word is not waited for again, call after call."""
+        """Checks whether Codex never sent its first word in the battery. It is not waited for again, call after
+        call."""
         return all(one.ended == "timeout" and not one.ready for one in self.observations(cell, door, policy, SHARED))
 
     def _prepared(self, cell: Cell, door: str, policy: str, group: str) -> Callable[[], tuple[Observation, ...]]:
-        """Makes all that has to be made for the calls. Returns what only runs, in any thread."""
+        """Makes everything that the calls need. Returns the function that performs them, in any thread."""
         acts = acts_of(self.planned(policy, group), group)
         # A control needs some policy's name and no policy's effect; roots of every policy exist in its world.
         asked = POLICIES[policy or "danger-full-access"]
@@ -197,7 +201,7 @@ class ObservationCache:
         try:
             self.pool.check_known(spec)
             observations = self._performed(cell, door, policy, group)
-        except EnvironmentLost as error:  # what the call left in its world was not seen any more
+        except EnvironmentLost as error:  # the call's effects on its world can no longer be seen
             self.pool.lose(spec, error.why or error.what)
             raise
         finally:
@@ -211,7 +215,7 @@ class ObservationCache:
         for observation in observations:
             self._report(cell, observation, call, control=not policy)
         lost = next((one for one in observations if one.ended == "lost"), None)
-        if lost is not None:  # how such a call ended is no finding, neither of the subject nor of the control
+        if lost is not None:  # the end of such a call is no finding about the subject or the control
             raise self.pool.lose(spec, lost.error)
         lacking = next((one.lacked for one in observations if one.lacked), "")
         if lacking:
@@ -219,7 +223,7 @@ class ObservationCache:
         return observations
 
     def _performed(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
-        """Returns what the background call showed, or performs the calls now."""
+        """Returns the result of the background call, or performs the calls now."""
         background = self.pool.background
         if background is not None and background.key == ("seen", cell.id, door, policy, group):
             self.pool.background = None
@@ -275,7 +279,7 @@ class ObservationCache:
 def open_observations(
     plan: Plan, options: WorkerOptions, *, resolver: Resolver, events: EventSink
 ) -> Iterator[ObservationCache]:
-    """Opens a cache of its own, for a command that measures without pytest."""
+    """Opens a cache for a command that measures without pytest."""
     made = ObservationCache(plan, WorkerResources(plan.cells, options, resolver=resolver, events=events))
     try:
         yield made

@@ -1,4 +1,4 @@
-"""Combinations of options: refuses what was typed and has no effect beside the rest."""
+"""Option conflicts: refuses typed options that have no effect beside the others."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -35,7 +35,7 @@ def refuse_beside_paths(typed: Collection[str], *, paths: bool) -> None:
 
 
 def refuse_without_generators(given: Sequence[str], *, generators: bool) -> None:
-    """Refuses options about how generators run where none is asked for."""
+    """Refuses options about how generators run where no generator is named."""
     if given and not generators:
         raise InputError(
             f"--codex-{given[0]} says how generators run, and none was asked for",
@@ -44,7 +44,7 @@ def refuse_without_generators(given: Sequence[str], *, generators: bool) -> None
 
 
 def refuse_twice_free(typed: Collection[str]) -> None:
-    """Refuses a second way of running generators without confinement here."""
+    """Refuses --codex-generator-unconfined beside --codex-generator-in: there the container confines generators."""
     if {"generator-in", "generator-unconfined"} <= set(typed):
         raise InputError(
             "--codex-generator-unconfined has no effect beside --codex-generator-in",

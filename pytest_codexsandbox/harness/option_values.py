@@ -1,4 +1,4 @@
-"""Words of options that `pytest` and `codexsandbox plan` have in common → data. Pure."""
+"""Option values: parses the option texts that `pytest` and `codexsandbox plan` have in common. Pure."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -20,7 +20,7 @@ def lines(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def words(given: Iterable[str], *, option: str) -> tuple[str, ...]:
-    """Returns the names in lists with commas, each once. Refuses an empty name."""
+    """Returns the names in comma-separated lists, each once. Refuses an empty name."""
     found = [word.strip() for line in lines(given) for word in line.split(",")]
     if "" in found:
         raise InputError(
@@ -30,7 +30,7 @@ def words(given: Iterable[str], *, option: str) -> tuple[str, ...]:
 
 
 def pairs(text: str | None) -> int | None:
-    """0: every combination; None: nothing is said."""
+    """Returns how many axis values are combined. 0: every combination; None: the option is not given."""
     if text is None:
         return None
     if text.strip() not in _PAIRS:

@@ -1,4 +1,4 @@
-"""Planned cells: the cells of a matrix file, less what this machine cannot measure."""
+"""Planned cells: the cells of a matrix file, except those that this machine cannot measure."""
 
 from collections.abc import Sequence
 
@@ -41,8 +41,8 @@ def expand_cells(
 
 
 def for_listing(known: PlanningFacts, matrix: MatrixFile, subjects: Sequence[SubjectSpec]) -> PlanningFacts:
-    """Returns facts for a list of tests. Where nothing can be measured, the list shows what could be elsewhere: a list
-    needs no engine. Where a part can be measured, the list is that of the run."""
+    """Returns facts for a list of tests. Where nothing can be measured here, the list shows what could be measured
+    elsewhere: a list needs no engine. Otherwise the list is that of the run."""
     measured, there = _measurable(matrix, subjects, known)
     if there and (measured.environments or measured.containers):
         return known

@@ -37,7 +37,7 @@ class Planner:
         self.parts = RequestParts(request)
 
     def look_up(self) -> PlanningFacts:
-        """Asks this machine, and in few seconds engines and registries."""
+        """Queries this machine, and within a few seconds engines and registries."""
         asked, parts = self.request, self.parts
         return gather_facts(
             parts.matrix,
@@ -49,7 +49,7 @@ class Planner:
         )
 
     def change_cells(self, found: Expanded) -> Expanded:
-        """Returns the cells as hooks of third parties want them."""
+        """Returns the cells as hooks of third parties change them."""
         return found
 
     @cached_property

@@ -1,6 +1,6 @@
-"""Planning facts: what a plan depends on beside the command line and its files.
+"""Planning facts: everything that a plan depends on beside the command line and its files.
 
-The process that the user started gathers them once and hands them to its workers, so that each of them plans the same.
+The process that the user started gathers the facts once and passes them to its workers, so that all make the same plan.
 """
 
 from collections.abc import Sequence
@@ -27,16 +27,16 @@ _LOCAL: Final = "local"
 
 
 class PlanningFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What planning depends on beside the command and its files."""
+    """Facts about this machine, its engines and the registries, as far as a plan depends on them."""
 
-    left: tuple[LeftOut, ...] = ()  # axis values that cannot be had here
-    asked: tuple[PlanQuery, ...] = ()  # by whom that was said
+    left: tuple[LeftOut, ...] = ()  # axis values that are not available here
+    asked: tuple[PlanQuery, ...] = ()  # the queries that `left` rests on
     lacks: tuple[Lack, ...] = ()  # parts of the matrix that cannot be measured here
     silent: tuple[str, ...] = ()  # named engines that do not answer
     forecasts: dict[str, Forecast] = {}  # by label of a release
     learned: DurationModel = DurationModel()
     workers: int = 1
-    picked: PickedCells | None = None  # by pairs: found once, it can take a while
+    picked: PickedCells | None = None  # cells picked by pairs: computed once, because it can take a while
 
 
 def gather_facts(
@@ -49,7 +49,8 @@ def gather_facts(
     why_not: WhyNot | None = None,
     scale: float = 1.0,
 ) -> PlanningFacts:
-    """Reads files, and starts nothing; backends and registries are asked, in few seconds, what no file says."""
+    """Reads files and starts nothing. Queries backends and registries, within a few seconds, for facts that no file
+    has."""
     asked = environments(matrix, arch=arch_of(local_environments()))
     foreseen = Availability(why_not=why_not) if why_not else check_availability(tuple(asked.values()), hosts)
     forecasts = feasibility.forecasts(subjects, cache_folder(), limit=REGISTRY_LIMIT * scale)

@@ -1,4 +1,5 @@
-"""Pytest answer: what a pytest process tells a command: the cells as hooks change them, or what its options ask for."""
+"""Pytest answer: what a pytest process returns to a command: the cells as hooks change them, or the request of its
+options."""
 
 from pathlib import Path
 from typing import Any

@@ -1,6 +1,7 @@
-"""Whether a remedy helps: both sides of its proof, each in a container, by what start.sandbox-is-on says there.
+"""Remedy proof: checks whether a remedy helps. Runs start.sandbox-is-on on both sides of its proof, each in a
+container.
 
-Nothing of the host is changed: a remedy that would has no proof, and nobody can go to the sides of none.
+Nothing on the host is changed. A remedy that would change the host has no proof, and so no sides to run.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +29,7 @@ from pytest_codexsandbox.registry import cache_folder, data_folder, default_door
 
 DISTRO: Final = "debian-bookworm"
 _PROMISE: Final = "start.sandbox-is-on"
-_PATIENCE: Final = 3.0  # times the limit of each call: whether a sandbox starts is asked, not how soon
+_PATIENCE: Final = 3.0  # factor for the limit of each call: the proof asks whether a sandbox starts, not how soon
 State = Literal["as recorded", "differs", "not told"]
 Found = Turns | Literal["leak", ""]
 
@@ -50,12 +51,12 @@ class ProofResult(msgspec.Struct, frozen=True, kw_only=True):
     before: At
     after: At
     recorded: Turns
-    synthetic: bool  # the refusal is made by a filter of ours
+    synthetic: bool  # the refusal is made by a filter of codexsandbox
     state: State
     found: Found = ""
-    causes: tuple[str, ...] = ()  # fingerprints of what failed before: as diagnosed there, and by the words alone
-    still: str = ""  # of what fails afterwards
-    why: str = ""  # of what could not be told
+    causes: tuple[str, ...] = ()  # fingerprints of the failure before: as diagnosed there, and by its message alone
+    still: str = ""  # fingerprint of the failure afterwards
+    why: str = ""  # why no result was found
 
 
 def place_of(at: At) -> ProofEnvironment:
@@ -63,16 +64,17 @@ def place_of(at: At) -> ProofEnvironment:
 
 
 class Starts:
-    """What the promise of the start says at each side; a container for a place, once, whoever asks first."""
+    """Runs the start check at each side of the proofs. Each place gets a container once, for all callers."""
 
     def __init__(self, rehearsed: Rehearsed, proofs: Iterable[Proof]) -> None:
         self._rehearsed = rehearsed
         self._sides = [side for proof in proofs for side in (proof.before, proof.after)]
         self._known: dict[ProofEnvironment, Records] = {}
-        self._broken: list[str] = []  # in a row: then it is not the places' fault
+        self._broken: list[str] = []  # reasons of failures in a row: the places are not the cause then
 
     def at(self, at: At) -> Record:
-        """Unavailable where something that the place is made of cannot be had here."""
+        """Returns the record of the start check at one side. Unavailable where a part of the place is not available
+        here."""
         place = place_of(at)
         if at.policy not in self._known.get(place, {}):
             if len(self._broken) >= IN_A_ROW:
@@ -87,13 +89,14 @@ class Starts:
 def in_containers(
     subject: Subject, folder: Path, *, distro: str = DISTRO, events: EventSink | None = None
 ) -> Rehearsed:
-    """Each place in a container of its own, which is gone when its records are there, or the wait is broken off."""
+    """Returns a function that runs the start check of a place in its own container. The container is removed when the
+    records are there, or when the wait is interrupted."""
     pairs = [pair for pair in scenario_index.promises(data_folder("scenarios")) if pair[0].id == _PROMISE]
     door = default_door("commands")
 
     def rehearsed(place: ProofEnvironment, policies: Sequence[str]) -> Records:
         bwrap = SHIPPED.bwrap(place.bwrap)
-        if bwrap.ours:  # first, for an environment that does not start says less
+        if bwrap.ours:  # first: an environment that does not start would say less
             provide(bwrap, cache_folder())
         names = (distro, place.bwrap, place.profile, place.user)
         spec = of_values(SHIPPED, names, arch=this_machine().arch)
@@ -105,7 +108,7 @@ def in_containers(
 
 
 def prove(remedy: Remedy, proof: Proof, starts: Starts, *, distro: str = DISTRO) -> ProofResult:
-    """Return what was found on both sides: as the data of the remedy say, or in what it differs."""
+    """Returns the result of both sides: as recorded in the data of the remedy, or how it differs."""
     outcome = ProofResult(
         remedy=remedy.name,
         before=proof.before,
@@ -134,7 +137,7 @@ def prove(remedy: Remedy, proof: Proof, starts: Starts, *, distro: str = DISTRO)
 
 
 def not_failing(red: Record, proof: Proof) -> str:
-    """Why this is not the environment that the remedy is for; "" where it is."""
+    """Returns why this environment does not show the failure that the remedy is for; "" where it does."""
     found = became(red)
     if found != "no better":
         return f"the sandbox does not fail to start there ({found})" if found else _unmeasured(red)
@@ -146,7 +149,8 @@ def not_failing(red: Record, proof: Proof) -> str:
 
 
 def became(record: Record) -> Found:
-    """`no better`: promised, and refused. "" where nothing was measured, or its control did not hold."""
+    """Returns what one side shows. `no better`: a sandbox was promised, and refused. "" where nothing was measured, or
+    its control did not hold."""
     if not record.evidence or not all(row.control_held for row in record.evidence):
         return ""
     held = all(row.held for row in record.evidence)
@@ -158,7 +162,8 @@ def became(record: Record) -> Found:
 
 
 def _causes(red: Record) -> tuple[str, ...]:
-    """As it was diagnosed there, then what the words alone tell: the cause that a synthetic profile imitates."""
+    """Returns the fingerprint diagnosed there, then the one of the message alone: the cause that a synthetic profile
+    imitates."""
     row = red.deciding
     if row is None:
         return ("",)

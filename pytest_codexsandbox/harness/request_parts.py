@@ -130,7 +130,7 @@ class RequestParts:
 
     @cached_property
     def selection(self) -> Selection:
-        """Returns what --codex-only and --codex-skip say; the matrix file's own `skip` is not in it."""
+        """Returns the selection of --codex-only and --codex-skip, without the matrix file's own `skip`."""
         return Selection(only=self.request.only, skip=self.request.skip)
 
 

@@ -1,4 +1,5 @@
-"""The Trial that scenarios get: every method adds an evidence row, none raises when a promise does not hold."""
+"""Trial: what scenarios get as a fixture. Each method adds an evidence row; none raises when a promise does not
+hold."""
 
 from collections.abc import Sequence
 
@@ -30,9 +31,9 @@ class RealTrial(SuiteTrial):
     ) -> None:
         super().__init__(key, promise)
         self.started, self.seen, self.control = started, tuple(seen), tuple(control)
-        self.stdin: dict[str, bytes] = {}  # what a user's own calls were given, by their ids
-        self.outside: dict[str, Compared] = {}  # what the same command showed without a sandbox, by the call's id
-        self.standing = tuple(reasons)  # what a standing promise (start, trust) has to say
+        self.stdin: dict[str, bytes] = {}  # stdin of the user's own calls, by their ids
+        self.outside: dict[str, Compared] = {}  # comparison with the same command without a sandbox, by the call's id
+        self.standing = tuple(reasons)  # rows of a baseline check (start, trust)
 
     @property
     def asks_for_sandbox(self) -> bool:
@@ -105,7 +106,7 @@ class RealTrial(SuiteTrial):
         for copy in range(len(self.seen)):
             inside, outside = self.observed(copy), self.controlled(copy)
             done = all(one.finished or one.ended == "exit" for one in (inside, outside))
-            # Of a search that found something nobody doubts that it sees.
+            # A search that found something has shown that it works.
             blind = [] if inside.litter else act_effects.not_searched(inside, outside)
             told = (
                 f"the search did not see {', '.join(blind)}" if blind else act_effects.left_behind(outside, told=True)
@@ -122,10 +123,10 @@ class RealTrial(SuiteTrial):
             )
 
     def standing_evidence(self) -> None:
-        """Turns what the harness itself found, for start and trust promises, into rows."""
+        """Adds the rows that the harness itself found for start and trust promises."""
         self.rows.extend(self.standing)
 
-    # ---- what there is to look at
+    # ---- observations, without a row of evidence
     def row(self, act: str, copy: int = 0) -> ActResult:
         return self._sides(act, self._act(act), copy)[0].row
 
@@ -162,7 +163,7 @@ class RealTrial(SuiteTrial):
         return spec.verb not in act_effects.COMPARED or done.row.value == control.row.value
 
     def _otherwise(self, act: str, copy: int, control: act_effects.ActEffect, effect: str) -> tuple[str, ...]:
-        """What the act has made, seen from outside, and the control has made otherwise."""
+        """Returns the paths whose state after the act, seen from outside, differs from the control."""
         paths = (effect,) if effect else control.changed if self._act(act).verb in act_effects.CHANGING else ()
         return act_effects.differing_paths(self.observed(copy), self.controlled(copy), self._id(act), paths)
 
@@ -213,5 +214,5 @@ class RealTrial(SuiteTrial):
 
 
 def what(spec: Act) -> str:
-    """The act in words: some verbs have no path."""
+    """Returns the act in words. Some verbs have no path."""
     return f"{spec.verb} {spec.path}".strip()

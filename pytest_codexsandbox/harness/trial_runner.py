@@ -1,4 +1,5 @@
-"""Runs promises without pytest: canaries and the selftest do, and the fixture shares the one way to a record."""
+"""Trial runner: runs promises without pytest, for canaries and the selftest. The pytest fixture makes its trials here
+too."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -35,13 +36,13 @@ FULL_ACCESS: Final = "full-access"
 class CanarySource(Protocol):
     def evidence(self, cell: Cell, door: str, policy: str) -> tuple[Evidence, ...]: ...
     def need(self, cell: Cell, door: str) -> None:
-        """HarnessError where one was misjudged."""
+        """Raises HarnessError where a canary was misjudged."""
 
 
 def make_trial(
     cache: ObservationCache, key: Key, *, canaries: CanarySource | None = None, exempt: bool = False
 ) -> RealTrial:
-    """The trial of a key: performs what was not performed yet."""
+    """Returns the trial of a key. Performs the calls that were not performed yet."""
     cell, promise = cache.cells[key.cell], cache.promises[key.promise]
     group = _group(promise)
     calls = cache.calls(cell, key.door, key.policy, group)
@@ -59,9 +60,11 @@ def make_trial(
 
 
 def prefetch(cache: ObservationCache, key: Key) -> bool:
-    """Begin what the trial of a key will need, beside what runs. Whether the next key may be looked at.
+    """Begins what the trial of a key will need, in the background. Returns whether the caller may go on to the next
+    key.
 
-    What cannot be had for it is told to whoever asks for it, and is no fault of the test that runs now."""
+    An error is not raised here, because it is no error of the test that runs now. The trial of the key raises it.
+    """
     try:
         return _foreseen(cache, key)
     except CodexSandboxError:
@@ -84,11 +87,12 @@ def _group(promise: Promise) -> str:
 
 
 def _started(cache: ObservationCache, key: Key, promise: Promise) -> SandboxState:
-    """The start of the policy; for a promise with a call of its own also that call's, where it can be known.
+    """Returns the sandbox state of the policy's battery; for a promise with its own call also of that call, where it
+    can be known.
 
-    A call that does not start although the policy's battery did is the promise's own finding when it promised work,
-    and `blocked` would be no answer: the start itself is green. But what held in a call of which nobody knows whether
-    a sandbox was on says nothing; about a boundary not even what did not hold does.
+    A call may not start although the policy's battery did. For a promise of something that works, that is its own
+    finding: `blocked` would be wrong, because the start itself is green. Without knowing whether a sandbox was on,
+    evidence that held proves nothing; about a boundary, neither does evidence that did not hold.
     """
     cell = cache.cells[key.cell]
     shared = cache.sandbox_state(cell, key.door, key.policy)
@@ -108,8 +112,8 @@ def _started(cache: ObservationCache, key: Key, promise: Promise) -> SandboxStat
 
 
 def _exempt(cache: ObservationCache, key: Key, promise: Promise) -> SandboxState:
-    """Of a subject that restrains itself no mark of the kernel is asked. What it does outside in one call and not in
-    the battery counts as it does of any other."""
+    """Returns the state of a subject that restrains itself, without asking for marks of the kernel. An escape in its
+    own call that the battery did not show counts as for any other subject."""
     cell, group = cache.cells[key.cell], promise.group
 
     def escapes(group: str) -> bool:
@@ -121,7 +125,7 @@ def _exempt(cache: ObservationCache, key: Key, promise: Promise) -> SandboxState
 
 
 def run_promise(trial: SuiteTrial, function: Callable[..., object]) -> Judged:
-    """Call the scenario's function as pytest would, and judge."""
+    """Calls the scenario's function as pytest would, and judges the trial."""
     outcome, message = "passed", ""
     try:
         function(trial)
@@ -132,7 +136,7 @@ def run_promise(trial: SuiteTrial, function: Callable[..., object]) -> Judged:
 
 def judge_trial(trial: SuiteTrial, *, outcome: str, message: str) -> Judged:
     never = next((seen.error for seen in trial.seen if seen.never_started), "")
-    if never:  # of a program that could not be started, whatever did not happen is no finding
+    if never:  # what a program that never started did not do is no finding
         return Judged(verdict=Verdict.BROKEN, direction="", reason=f"a call was never started: {never}")
     return judge(
         trial.promise,
@@ -158,8 +162,8 @@ def run_promises(
     wanted: Callable[[Key], bool] = lambda key: True,
     events: EventSink | None = None,
 ) -> dict[Key, Record]:
-    """Every (promise, policy) against one subject, without pytest. `exempt_from_start`: for subjects that restrain
-    themselves. `wanted` leaves keys out while the acts, and with them the controls of `parent`, stay what they are."""
+    """Runs every (promise, policy) against one subject, without pytest. `exempt_from_start`: for subjects that restrain
+    themselves. `wanted` leaves keys out, while the acts, and with them the controls of `parent`, stay the same."""
     pairs = list(promises)
     chosen = set(policies)
     spec = SubjectSpec(label=subject.spec.label, path=subject.binary, source="subject")
@@ -207,7 +211,8 @@ def _record(
 
 
 def not_applicable_reason(promise: Promise, cache: ObservationCache, key: Key) -> str:
-    """Returns why the binary, by its own words, or the door cannot be asked; "" if it can. Data is the plan's part."""
+    """Returns why the probed binary or the door rules the promise out; "" if it does not. The plan checks what data
+    rules out."""
     able, door = cache.programs.able(cache.cells[key.cell]), cache.resources.door(key.door)
     if missing := _missing(promise, able, door, key.policy):
         return f"by probe: Codex {able.version} has no {missing} at this door"
@@ -215,12 +220,13 @@ def not_applicable_reason(promise: Promise, cache: ObservationCache, key: Key) -
 
 
 def not_applicable_in_environment(promise: Promise, cache: ObservationCache, key: Key) -> str:
-    """Why this cannot be asked there, as the environment says that it is; to be asked once something ran in it."""
+    """Returns why the promise does not apply in the environment, by its facts; "" if it does. Call it after a command
+    ran there."""
     return why_not_there(promise, cache.pool.facts(cache.cells[key.cell].environment)) if promise.requires else ""
 
 
 def missing_capability(promise: Promise, cache: ObservationCache, key: Key) -> str:
-    """The first capability that the promise needs and the binary, by its own words, does not have."""
+    """Returns the first capability that the promise needs and the binary lacks, by its probe; "" if none."""
     able, door = cache.programs.able(cache.cells[key.cell]), cache.resources.door(key.door)
     return _missing(promise, able, door, key.policy)
 
@@ -230,8 +236,8 @@ def _missing(promise: Promise, able: Capabilities, door: Door, policy: str) -> s
 
 
 def wanted_capabilities(promise: Promise, door: Door, policy: str) -> list[str]:
-    """Returns the words of a promise, a door and a policy. A door that does not probe `full-access` needs no such word:
-    every release can be asked for it there."""
+    """Returns the capabilities that a promise, a door and a policy need. A door that does not probe `full-access` does
+    not need that one: every release can be asked for it there."""
     words = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
     needed = [*words, *door.needs]
     if not door.probes_full_access:
@@ -244,7 +250,7 @@ def has(capabilities: Capabilities, word: str) -> bool:
 
 
 def lost_capability(spec: SubjectSpec, missing: str) -> str:
-    """Returns what a build of the user's own cannot do although the newest release before it could; "" if nothing."""
+    """Returns what the user's own build cannot do although the newest release before it could; "" if nothing."""
     release = newest_before(spec.as_version) if spec.path and missing else ""
     if not release or not has(capabilities()[release], missing):
         return ""

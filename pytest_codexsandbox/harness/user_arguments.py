@@ -1,4 +1,5 @@
-"""Checks what a test passes to `codex_sandbox`. Each wrong word is named before anything runs, with what to type."""
+"""User arguments: checks what a test passes to `codex_sandbox`. Names each wrong argument before anything runs, with
+what to type."""
 
 import re
 import shlex
@@ -17,7 +18,7 @@ _OPEN: Final = re.compile(r"@([A-Z0-9_]+)(?=/|$)")  # its second @ is missing
 
 
 def check_run(argv: Sequence[Any], *, given: Any, looks: Any, stdin: Any, env: Any, timeout: Any) -> None:
-    """Raises InputError for the first thing that `run` cannot take."""
+    """Raises InputError for the first argument that `run` cannot take."""
     _check_argv(argv)
     _check_list("looks", looks, str, 'looks=["@WORKSPACE@/made"]')
     _check_list("given", given, Given, 'given=[Given(kind="file", path="@WORKSPACE@/made", content="x")]')
@@ -36,7 +37,7 @@ def check_run(argv: Sequence[Any], *, given: Any, looks: Any, stdin: Any, env: A
 
 
 def policies_of(args: Sequence[Any], kwargs: Mapping[str, Any], *, test: str) -> tuple[str, ...]:
-    """Returns the policies that the marker `codex` names; InputError for words that it does not take."""
+    """Returns the policies that the marker `codex` names. Raises InputError for arguments that it does not take."""
     strange = next((name for name in kwargs if name != "policies"), "")
     named = args if args else kwargs.get(strange or "policies", (WORKSPACE_WRITE,))
     words = [str(word) for word in ([named] if isinstance(named, str) or not isinstance(named, Iterable) else named)]
@@ -95,7 +96,8 @@ def _check_argv(argv: Sequence[Any]) -> None:
 
 
 def _is_a_line(word: str) -> bool:
-    """A path may hold blanks; a bare name never does, and no path goes on with an option."""
+    """Checks whether one argument is a whole command line. A path may hold blanks; a bare name never does, and no path
+    goes on with an option."""
     words = word.split()
     return len(words) > 1 and ("/" not in word or any(one.startswith("-") for one in words[1:]))
 

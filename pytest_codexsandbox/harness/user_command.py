@@ -1,7 +1,7 @@
-"""A command of a user's own test: its words are checked before it runs, and its control is the same command outside.
+"""User command: compares a command of a user's own test with its control, the same command outside the sandbox.
 
-The control decides what a failure says. A command that fails outside too, in the same way, says nothing about the
-sandbox. One that works outside alone was denied. Everything else has no direction: the test knows what it expects.
+The control decides what a failure means. A command that fails outside in the same way says nothing about the sandbox. A
+command that works only outside was denied. Everything else has no direction: the test knows what it expects.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,13 +34,13 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """The result of comparing one run with its control."""
 
     told: str
-    held: bool  # False: nothing that this run showed can be laid to the sandbox
+    held: bool  # False: nothing in this run can be attributed to the sandbox
     direction: Direction = ""
     reason: str = ""
 
 
 def compared(seen: Observation, control: Observation | None) -> Compared:
-    """Compares a run in the sandbox with the same command outside; None: it was not to be run there."""
+    """Compares a run in the sandbox with the same command outside. `control` None: the command did not run outside."""
     if control is None:
         return Compared(told=NO_CONTROL, held=True)
     how = _end(control)
@@ -57,12 +57,12 @@ def compared(seen: Observation, control: Observation | None) -> Compared:
 def failed_by_itself(
     rows: Sequence[Evidence], outside: Mapping[str, Compared], *, title: str, message: str
 ) -> tuple[Evidence, ...]:
-    """Returns the row of a test that fails by its own assertion. Its control is that of the last run before."""
+    """Returns the row of a test that fails by its own assertion. Its control is that of the last run before it."""
     if not rows or not all(row.control_held for row in rows[-2:]):
         return ()
     found = outside[rows[-1].call]
     if found.reason and not all(one.reason for one in outside.values()):
-        found = msgspec.structs.replace(found, held=True, reason="")  # another run of this test may be what failed
+        found = msgspec.structs.replace(found, held=True, reason="")  # another run of this test may have failed
     own = msgspec.structs.replace(
         rows[-1],
         claim=title,
@@ -90,7 +90,7 @@ def never_ran(key: Key, message: str) -> Record:
 
 
 def _first_words(message: str) -> str:
-    """The first line; with the next one where it holds the name of the exception alone."""
+    """Returns the first line of a message; with the next one where the first holds only the name of the exception."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     return " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or "the test failed"
 
@@ -104,14 +104,15 @@ def _fails(seen: Observation) -> bool:
 
 
 def _alike(seen: Observation, control: Observation) -> bool:
-    """The same end, no refusal that was named inside alone, and nothing that the test looked at was changed inside: a
-    leak is never taken for a fault."""
+    """Checks whether both ended alike, no refusal was named inside alone, and nothing that the test looked at changed
+    inside. So a leak is never taken for an error of the test."""
     ends = [(one.ended, one.code if by_itself(one) else 0) for one in (seen, control)]
     return ends[0] == ends[1] and _refusals(seen) <= _refusals(control) and not _changed(seen)
 
 
 def _refusals(seen: Observation) -> set[str]:
-    """Exit code 1 is common: two failures with it are alike only if the sandbox refused nothing."""
+    """Returns the refusals in the output. Exit code 1 is common: two failures with it are alike only if the sandbox
+    refused nothing."""
     said = f"{seen.stdout}\n{seen.stderr}".lower()
     return {word for word in _REFUSALS if word in said}
 
@@ -121,5 +122,5 @@ def _changed(seen: Observation) -> set[str]:
 
 
 def _end(seen: Observation) -> str:
-    """A program that was stopped at the time limit has no end of its own to tell."""
+    """Describes the end of a call. A program that was stopped at the time limit has no end of its own."""
     return "the time limit" if seen.ended == "timeout" else ending(seen)

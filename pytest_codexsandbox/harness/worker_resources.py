@@ -1,6 +1,6 @@
-"""Worker resources: the environments, the Codex binaries and the doors of one worker, and where it reports to.
+"""Worker resources: the environments, the Codex binaries and the doors of one worker, and its event sink.
 
-Whatever measures gets one of these passed down: calls of Codex, runs of generators, canaries.
+Each part that measures gets one passed down: calls of Codex, runs of generators, canaries.
 """
 
 from collections.abc import Sequence
@@ -20,15 +20,16 @@ from pytest_codexsandbox.registry import default_door, load_plugin
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    folder: Path  # of this worker's environments, below the run's folder
+    folder: Path  # this worker's environments, below the run's folder
     cache: Path
     timeout_scale: float = 1.0
     fingerprints: tuple[Fingerprint, ...] | None = None  # None: those that are shipped
-    generators_in: str = ""  # the environment that generators run in, whatever cell they are of: each may call Codex
+    generators_in: str = ""  # the environment that the generators of all cells run in: each may call Codex
 
 
 class WorkerResources:
-    """Not for threads. `close()` ends all that was started. `pool`: of another one, which closes it."""
+    """Opens environments, Codex binaries and doors. Not thread-safe. `close()` ends all that was started. `pool`: the
+    pool of another instance, which closes it."""
 
     def __init__(
         self,
@@ -53,11 +54,11 @@ class WorkerResources:
 
     @property
     def control_door(self) -> Door:
-        """Leads around the sandbox: the same acts with nothing around them."""
+        """Returns the door around the sandbox, which performs the same acts unconfined."""
         return self.door(default_door("control"))
 
     def enter(self, cell: Cell) -> tuple[Environment, Subject]:
-        """Returns the environment of a cell, free for a call, and its Codex as it is called there."""
+        """Returns the environment of a cell, free for a call, and its Codex with its path inside."""
         environment = self.pool.acquire(cell.environment)
         entered = self._entered.get(cell.id)
         if entered is None or entered[0] is not environment:

@@ -1,4 +1,4 @@
-"""Case cache: runs of generators, what Codex says of them and what it then does. Each is made once per worker."""
+"""Case cache: runs of generators, Codex's claims about them, and what Codex enforces. Each is made once per worker."""
 
 import hashlib
 from collections.abc import Callable
@@ -51,19 +51,19 @@ from pytest_codexsandbox.protocols import WriteConfig
 
 T = TypeVar("T")
 LOADS: Final = "generator.config-loads"
-ASKED: Final = Intent(roots=("@ROOT0@",), network=True)  # as much as a generator can be asked for
+ASKED: Final = Intent(roots=("@ROOT0@",), network=True)  # the most that a generator can be asked for
 ORACLES: Final = ("read-only", "workspace-write", "danger-full-access")
 TORN: Final = b"[[torn\n"
 NO_FILE: Final = Case(id="no-file", why="the user has no file", config=None)
 
 
 class CheckOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """Findings, and what shows them: the id of a story, a claim or a call."""
+    """Findings, and their source: the id of a case run, a claim or a call."""
 
     findings: tuple[Finding, ...]
     by: str
     blocked_by: str = ""
-    unconfined: bool = False  # nothing was around generators, as the user has said
+    unconfined: bool = False  # generators ran unconfined, as the user allowed
 
 
 class CaseRunnerProtocol(Protocol):
@@ -76,7 +76,7 @@ class CaseRunnerProtocol(Protocol):
 
 
 class ClaimSource(Protocol):
-    """Asks the real Codex of a cell what it makes of files."""
+    """Asks the real Codex of a cell how it reads files."""
 
     def text(self, cell: Cell, config: bytes) -> Claim: ...
     def before(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim: ...
@@ -86,7 +86,7 @@ class ClaimSource(Protocol):
 
 
 class GeneratorControls(Protocol):
-    """Runs the generators whose answer is known, and reports on the confinement."""
+    """Runs the control generators, whose answer is known, and reports on the confinement."""
 
     def outcome(self, cell: Cell) -> CheckOutcome: ...
 
@@ -109,7 +109,7 @@ class CaseCache:
         self._kept: Kept = {}
 
     def leave(self, spec: EnvironmentSpec) -> None:
-        """Ends what runs in an environment, before that ends."""
+        """Ends what runs in an environment, before the environment ends."""
         self._runner.leave(spec)
         self._claims.leave(spec)
 
@@ -118,7 +118,8 @@ class CaseCache:
         self._runner.close()
 
     def writer(self, cell: Cell, policy: str) -> WriteConfig:
-        """What asks a door of this cell for a policy: the generator's words, told now."""
+        """Returns the function that requests a policy from a door of this cell by the generator's configuration. Runs
+        the generator now."""
         self._need(cell)
         wish = self._writers.wishes(cell)[policy]
         if policy_of(self._expected(cell, wish)) != policy:
@@ -131,7 +132,7 @@ class CaseCache:
         story = self._plain(cell, wish)
         return lambda world, policy: _there(cell, story, world)
 
-    # ---- what a Writing asks
+    # ---- results for a generator trial
     def declaration(self, cell: Cell) -> Declaration:
         return self._writers.declaration(cell)
 
@@ -187,7 +188,8 @@ class CaseCache:
         return self._once(("standing", cell.environment.id, cell.subject.label), lambda: self._controls.outcome(cell))
 
     def _need(self, cell: Cell) -> None:
-        """Where one whose answer is known was misjudged, or none was asked, nothing that is told here is believed."""
+        """Raises HarnessError where a control generator was misjudged or none ran: no result of this generator can be
+        trusted."""
         found = self.standing(cell).findings
         wrong = [one for one in found if not (one.held and one.control_held)]
         if wrong or not found:
@@ -198,17 +200,17 @@ class CaseCache:
                 why=why,
             )
 
-    # ---- what they are made of
+    # ---- parts of these results
     def claim(self, cell: Cell, case: str) -> tuple[Claim, str]:
         return self._once(("claim", cell.id, case), lambda: self._claim(cell, case))
 
     def oracle(self, cell: Cell) -> Oracle:
-        """Of a Codex in an environment: the generator has no part in it."""
+        """Returns what a Codex in an environment says of known files. The generator has no part in it."""
         return self._once(("oracle", cell.environment.id, cell.subject.label), lambda: self._oracle(cell))
 
     def expect(self, cell: Cell, case: str) -> tuple[ExpectedPolicy, str]:
-        """What must be in force after this story: what was asked for; what the generator keeps, as it was. And why that
-        cannot be told, where it cannot."""
+        """Returns the policy that must be in force after this case, and why it is unknown ("" if it is known). It is
+        the requested policy; parts that the generator keeps stay as they were."""
         story, _ = self.story(cell, case)
         asked = self._wanted(cell, story)
         asked = msgspec.structs.replace(asked, roots=meant(asked.roots, story.world))
@@ -217,7 +219,8 @@ class CaseCache:
         return with_user_settings(asked, self._before(cell, story), lambda mode: self._before(cell, story, mode))
 
     def enforced(self, cell: Cell, case: str) -> Enforced:
-        """Once for each policy that Codex says it will enforce, whatever else decides, and each that was expected."""
+        """Returns what Codex enforces for a case. Measured once for each expected policy and each set of facts that
+        decide what Codex enforces."""
         (expect, _), (story, _) = self.expect(cell, case), self.story(cell, case)
         asked_there = not refused_words(story.runs[-1].argv)
         decides = deciding(self.claim(cell, case)[0], story) if asked_there else self._beside_words(cell, story)
@@ -226,7 +229,7 @@ class CaseCache:
 
     # ---- inside
     def _asked(self, cell: Cell, case: str) -> CheckOutcome | None:
-        """Why the policy of this story cannot be asked; None: it can."""
+        """Returns an outcome with the reason why the policy of this case cannot be measured; None: it can."""
         story, by = self.story(cell, case)
         if told := self._unjudged(cell, story, by, self._not_asked(cell, story)):
             return told
@@ -234,7 +237,8 @@ class CaseCache:
         return None if claim.loads else CheckOutcome(findings=(), by=by, blocked_by=LOADS)
 
     def _unjudged(self, cell: Cell, story: CaseRun, by: str, why: str = "") -> CheckOutcome | None:
-        """Why nothing about a policy can be judged of this story, whoever is asked."""
+        """Returns an outcome with the reason why no policy can be judged for this case run, by claim or by enforcement;
+        None: it can."""
         what = "the policy is what was asked for"
         why = why or self._no_end(story)
         if why or story.first.refused or _declined(story):
@@ -252,7 +256,8 @@ class CaseCache:
         return None
 
     def _beside_words(self, cell: Cell, story: CaseRun) -> tuple[object, ...]:
-        """Of words that no app-server takes: what it says of the files and of those words that it does take."""
+        """Returns the deciding facts of a run whose arguments no app-server takes. Codex is asked about the files and
+        those arguments that it does take."""
         if not self._able(cell) or chooses_a_profile(story):
             return spelled_out(story)
         claim = self._claims.after(cell, with_settings_alone(story))
@@ -294,12 +299,13 @@ class CaseCache:
         return self._store.slim(story) if self._store else story, by
 
     def _plain(self, cell: Cell, wish: Intent) -> CaseRun:
-        """Where the user has no file."""
+        """Returns the run of a case in which the user has no file."""
         key = ("plain", cell.id, msgspec.json.encode(wish))
         return self._once(key, lambda: self._runner.story(cell, NO_FILE, wish))
 
     def _wish(self, cell: Cell) -> Intent:
-        """As much as can be asked of this one."""
+        """Returns the first intent that this generator does not refuse: as much as possible, then what each policy
+        needs."""
         wishes = (ASKED, *self._writers.wishes(cell).values())
         return next((wish for wish in wishes if not self._expected(cell, wish).refuses), ASKED)
 
@@ -307,13 +313,14 @@ class CaseCache:
         return self._writers.expected(cell, wish, self._version(cell))
 
     def _wanted(self, cell: Cell, story: CaseRun) -> ExpectedPolicy:
-        """Return what the story's own row expects. A generator without a request has a row that no plan knows."""
+        """Returns the policy that the case run's own row expects. A generator without a request has a row that no plan
+        knows."""
         if story.row is None:
             return self._expected(cell, story.wish)
         return expected(self._writers.declaration(cell), story.wish, story.row)
 
     def _version(self, cell: Cell) -> str:
-        """Returns the version that the generator is told: a plan may not know the one of a build."""
+        """Returns the version that the generator is told: a plan may not know that of a user's own build."""
         return self._resources.programs.version(cell)
 
     def _silent(self, cell: Cell, story: CaseRun) -> bool:
@@ -333,7 +340,8 @@ class CaseCache:
         return claim, by
 
     def _before(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim:
-        """Of the files, whoever is asked about them: what lies there may be a generator's own."""
+        """Returns the claim about the files from before the run. Kept by the files' content, for all cases and
+        generators: a file may be a generator's own."""
         there = tuple(sorted(readable(story, story.before)))
         key = ("before", cell.environment.id, cell.subject.label, there, mode)
         return self._once(key, lambda: self._claims.before(cell, story, mode))
@@ -347,7 +355,8 @@ class CaseCache:
 
 
 def _said(story: CaseRun) -> CaseRun:
-    """Its words for people with placeholders, before anybody cuts them short: half a path is not found again."""
+    """Returns the case run with placeholders in its messages. This comes before any message is shortened: half a path
+    is not found again."""
     said = [{name: getattr(run, name) for name in ("stdout", "stderr", "error", "reason")} for run in story.runs]
     shown = (without_paths(words, story.world) for words in said)
     runs = (msgspec.structs.replace(run, **words) for run, words in zip(story.runs, shown, strict=True))
@@ -355,7 +364,8 @@ def _said(story: CaseRun) -> CaseRun:
 
 
 def _there(cell: Cell, story: CaseRun, world: World) -> GeneratedConfig:
-    """At the paths of a world. HarnessError where there is nothing that could be laid."""
+    """Returns the written configuration with the paths of a world. HarnessError where the generator did not end by
+    itself."""
     last = story.runs[-1]
     if last.ended != "exit":
         why = last.error or last.stderr[-300:]
@@ -364,12 +374,13 @@ def _there(cell: Cell, story: CaseRun, world: World) -> GeneratedConfig:
 
 
 def _declined(story: CaseRun) -> bool:
-    """Also by an exit code that nobody has declared: whether it may is generator.exit-and-refusal-agree's to say."""
+    """Checks whether the generator refused and left the files untouched. An undeclared exit code counts too:
+    generator.exit-and-refusal-agree judges that."""
     return case_view.refused(story.first) and case_view.untouched(story)
 
 
 def config_of(story: CaseRun, files: Files) -> bytes | None:
-    """What Codex would read, links followed; None where there is no file."""
+    """Returns the content of the file that Codex would read, links followed; None where there is no file."""
     state = case_view.config(files, story.world)
     return state.content if state.kind == "file" else None
 
@@ -381,7 +392,8 @@ def _skipped(claim: str, why: str, by: str) -> CheckOutcome:
 
 
 def _unless_open(findings: tuple[Finding, ...], why: str) -> tuple[Finding, ...]:
-    """What holds is no proof while a part is left open; what does not hold, does not."""
+    """Replaces findings that all hold by a skipped one while a part of the policy is unknown. A finding that does not
+    hold is kept."""
     if not why or any(not (one.held and one.control_held) for one in findings):
         return findings
     return (Finding(claim="what is kept is in force", saw="", held=False, control="", control_held=False, skipped=why),)

@@ -1,4 +1,4 @@
-"""Who tells stories: generators in private folders of this machine, confined, with a cell's Codex beside them."""
+"""Case runner: runs generators in private folders, confined, with a cell's Codex beside them."""
 
 from pathlib import Path
 from typing import Final
@@ -24,8 +24,8 @@ ORDINARY: Final = Case(id="ordinary", why="an ordinary file", config=USER)
 
 
 class CellCaseRunner:
-    """`confinement` was proved. `folder`: of this worker, below the run's worlds. `inside`: the environment in which
-    generators run instead of here."""
+    """Runs the cases of one worker's cells. `confinement`: proved before. `folder`: this worker's, below the run's
+    worlds. `inside`: the environment in which generators run instead of this machine."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class CellCaseRunner:
         )
 
     def tell(self, generator: Generator, case: Case, wish: Intent) -> CaseRun:
-        """Of ours and of no cell: no Codex is beside it, and it runs here."""
+        """Runs a control generator, which belongs to no cell: no Codex is beside it, and it runs on this machine."""
         if self._inside is None:
             return self._open().run_case(generator, case, wish, version="")
         with workshop(self._folder, self._confinement) as runner:
@@ -95,7 +95,7 @@ class CellCaseRunner:
         return self._runner
 
     def _row(self, cell: Cell, wish: Intent) -> DecisionRow | None:
-        """Return the row of the decision matrix, or without a request the generator's own policy."""
+        """Returns the row of the decision matrix; without a request, the generator's own policy."""
         found = self._writers.row(cell, wish, self._version(cell))
         if found is not UNTOLD:
             return found
@@ -104,12 +104,12 @@ class CellCaseRunner:
         return own_policy.row(runner.alone(asked), runner.world())
 
     def leave(self, spec: EnvironmentSpec) -> None:
-        """An environment ends: what runs in it ends before, and is opened anew if it is needed again."""
+        """Closes the case runner before its environment ends. The next case opens a new one."""
         if self._inside is not None and spec.id == self._inside.id:
             self.close()
 
     def _codex(self, cell: Cell) -> str:
-        """As a generator may call it, where it runs."""
+        """Returns the path of Codex in the place where generators run."""
         subject = self._resources.programs.subject(cell.subject)
         if self._inside is None:
             return subject.binary
@@ -119,7 +119,8 @@ class CellCaseRunner:
         return self._resources.programs.version(cell)
 
     def _had(self, name: str) -> Generator:
-        """With the program that was brought for it, where it is one of a registry's. Unavailable says why it is not."""
+        """Returns the generator, with its program installed if it comes from a registry. Unavailable names the reason
+        if it cannot be installed."""
         from pytest_codexsandbox.generators.other_writers import WRITERS
 
         if name not in self._there:
@@ -129,12 +130,12 @@ class CellCaseRunner:
 
 
 def _other(wish: Intent) -> Intent:
-    """A wish that leads to another file."""
+    """Returns an intent that leads to another file."""
     return Intent(network=not wish.network) if wish.roots else msgspec.structs.replace(wish, roots=("@ROOT0@",))
 
 
 def installed(generator: Generator, cache: Path, *, progress: Progress | None = None) -> Generator:
-    """Unavailable where it cannot be had."""
+    """Returns the generator with its programs installed. Raises Unavailable where one cannot be installed."""
     parts = tuple(installed(part, cache, progress=progress) for part in generator.spec.parts)
     if parts:
         return msgspec.structs.replace(generator, spec=msgspec.structs.replace(generator.spec, parts=parts))

@@ -1,4 +1,5 @@
-"""Asks the real Codex of a cell what it makes of files: one app-server for many of them (doors.claims)."""
+"""Codex claims: asks the real Codex of a cell how it reads files. One app-server answers for many files
+(doors.claims)."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,15 +18,15 @@ class CodexClaimSource:
         self._claimants: dict[tuple[str, str], Claimant] = {}
 
     def text(self, cell: Cell, config: bytes) -> Claim:
-        """Of a file of ours."""
+        """Returns the claim about a configuration text of the harness."""
         return self._asked(cell, lambda claimant: claimant.claim(config))
 
     def before(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim:
-        """Of what the user had. `mode`: as if it were in this one."""
+        """Returns the claim about the files from before the run. `mode`: as if they named this sandbox mode."""
         return self._of_files(cell, story, GeneratorRun(ended="exit", files=story.before), mode)
 
     def after(self, cell: Cell, story: CaseRun) -> Claim:
-        """Of what the last run left, with the words that it gave."""
+        """Returns the claim about the files that the last run left, with the arguments that it gave."""
         return self._of_files(cell, story, story.runs[-1])
 
     def close(self) -> None:
@@ -45,7 +46,7 @@ class CodexClaimSource:
         return self._asked(cell, ask)
 
     def _asked(self, cell: Cell, ask: Callable[[Claimant], Claim]) -> Claim:
-        """An environment that dies under the question is started anew for the next one."""
+        """Asks the app-server of a cell. If the environment dies meanwhile, the next question starts a new one."""
         key = (cell.environment.id, cell.subject.label)
         try:
             if key not in self._claimants:
@@ -62,10 +63,10 @@ class CodexClaimSource:
             raise self._resources.pool.lose(cell.environment, fault.why or fault.what) from None
 
     def leave(self, spec: EnvironmentSpec) -> None:
-        """Ends what runs in an environment, before that ends."""
+        """Ends what runs in an environment, before the environment ends."""
         for key in [key for key in self._claimants if key[0] == spec.id]:
             self._end(key)
 
     def _end(self, key: tuple[str, str]) -> None:
-        with suppress(HarnessError, TimeoutError):  # its environment is no more
+        with suppress(HarnessError, TimeoutError):  # its environment has ended
             self._claimants.pop(key).close()

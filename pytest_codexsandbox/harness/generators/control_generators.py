@@ -1,4 +1,4 @@
-"""Generators whose answer is known, told beside those that are measured: if they are misjudged, nothing is believed."""
+"""Control generators: run beside the measured ones, with a known answer. If one is misjudged, no result is trusted."""
 
 from collections.abc import Callable, Container, Iterator
 from typing import Final
@@ -12,13 +12,13 @@ from pytest_codexsandbox.model.generator_spec import Generator
 CAUGHT: Final = ("breaks-toml", "duplicates-its-block", "eats-comments", "at-the-end", "leaves-a-copy")
 GOOD: Final = "good"
 ASKED: Final = tuple(name for name in CHECKS if name not in ("effective.argv-reads-as-asked", "generator.stays-inside"))
-"""Of the exemplary one on an ordinary file: it gives no arguments, and where nothing confines nobody sees beyond."""
+"""Checks that must apply to the exemplary generator. It gives no arguments, and unconfined no write outside is seen."""
 Tell = Callable[[Generator, Case, Intent], CaseRun]
 _ASKED: Final = Intent(roots=("@ROOT0@",), network=True)
 
 
 def findings(tell: Tell) -> tuple[Finding, ...]:
-    """One row for each: that it was judged rightly, which is its own control."""
+    """Returns one row for each control generator: that it was judged rightly. The row is its own control."""
     return (_of_good(tell), *(_of_bad(bad, tell) for bad in named(CAUGHT)))
 
 

@@ -1,4 +1,5 @@
-"""What Codex does with a generator's files: a few acts in a process that was started after the files were written."""
+"""Enforcement: what Codex does with a generator's files. Performs a few acts in a process started after the files were
+written."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -30,7 +31,7 @@ from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Door
 from pytest_codexsandbox.registry import default_door
 
-LONGEST: Final = 80  # of two hundred roots each costs Codex a mount: as much time as so many acts have
+LONGEST: Final = 80  # the time limit is that of so many acts: each of two hundred roots costs Codex a mount
 NO_SOCKET: Final = ("EPERM",)  # what the filter says to socket()
 NO_SANDBOX: Final = "no-sandbox"
 WriteThere = Callable[[Cell, CaseRun, World], GeneratedConfig]
@@ -43,8 +44,8 @@ class Enforced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Enforcement:
-    """Through the door at which a configuration file counts; words that no setting stands for go through `codex exec`,
-    which takes them as they are."""
+    """Measures through the door at which a configuration file counts. Arguments that stand for no setting go through
+    `codex exec`, which takes them as they are."""
 
     def __init__(self, resources: WorkerResources, *, write: WriteThere) -> None:
         self._resources, self._write = resources, write
@@ -61,17 +62,17 @@ class Enforcement:
         if sandboxed and grants_everything(expect):
             started = by_marks_alone(started, seen)
         start = _on(started, seen, control, sandboxed=sandboxed)
-        # Of a command that never ran nothing else can be told than that.
+        # A command that never ran shows nothing else.
         findings = (start, *_acts(cell, seen, control, expect)) if seen.ready else (start,)
         return Enforced(findings=tuple(_for_people(one, seen) for one in findings), by=seen.id, seen=(seen,))
 
     def _door(self, run: GeneratorRun) -> Door:
-        """Returns the door at which the words of this run can be asked."""
+        """Returns the door that takes the arguments of this run."""
         door = self._resources.door(default_door("files"))
         return self._resources.door(default_door("options")) if door.refuses(run.argv) else door
 
     def _control(self, cell: Cell) -> Observation:
-        """The same acts with nothing around them: once for an environment."""
+        """Returns the same acts performed unconfined: once for each environment."""
         spec = cell.environment.id
         if spec not in self._controls:
             self._controls[spec] = self._observed(cell, self._resources.control_door, "", sandboxed=False)
@@ -110,7 +111,7 @@ class Enforcement:
 
 
 def _for_people(found: Finding, seen: Observation) -> Finding:
-    """With placeholders for the folders of the call: what Codex said names them."""
+    """Returns the finding with placeholders for the folders of the call, which Codex's messages name."""
     places = seen.world.values if seen.world else {}
     return anonymous(found, {name: place for name, place in places.items() if name in FOLDERS})
 
@@ -130,7 +131,8 @@ def _on(started: SandboxState, seen: Observation, control: Observation, *, sandb
 
 
 def by_marks_alone(started: SandboxState, seen: Observation) -> SandboxState:
-    """Judges a sandbox under which every folder may be written: a write outside says nothing, the kernel's marks do."""
+    """Judges a sandbox under which every folder may be written. A write outside proves nothing there; the kernel's
+    marks do."""
     if started.state != "off" or not escaped(seen):
         return started
     proof = next(filter(None, (proof_of(reading, "") for reading in seen.readings)), "")
@@ -141,14 +143,14 @@ def by_marks_alone(started: SandboxState, seen: Observation) -> SandboxState:
 
 
 def _reason(started: SandboxState, *, sandboxed: bool) -> str:
-    """As fingerprints know it; "" where nothing says more than that it is not as asked."""
+    """Returns the reason as fingerprints know it; "" where only the difference itself is known."""
     if started.state == "off" and sandboxed:
         return NO_SANDBOX
     return started.diagnosis.fingerprint if started.diagnosis else ""
 
 
 def _acts(cell: Cell, seen: Observation, control: Observation, expect: ExpectedPolicy) -> Sequence[Finding]:
-    """As every scenario looks at an act: inside, outside, and in the control."""
+    """Returns the findings of each act, seen as in every scenario: inside, outside, and in the control."""
     key = Key(cell=cell.id, door=seen.door, policy=AS_ASKED, promise=PROMISE.id)
     trial = RealTrial(key, PROMISE, seen=(seen,), control=(control,), started=SandboxState(state="on", why=""))
     for act, may in permitted(expect).items():

@@ -1,4 +1,4 @@
-"""Which stories Codex would enforce alike: of those one is measured for all. Pure."""
+"""Enforcement key: finds case runs that Codex would enforce alike. One of them is measured for all. Pure."""
 
 import hashlib
 from typing import Final
@@ -16,7 +16,8 @@ _PROFILE: Final = ("-p", "--profile")
 
 
 def deciding(claim: Claim, story: CaseRun) -> tuple[object, ...]:
-    """Everything that a command may depend on: two stories of which this is the same are measured once."""
+    """Returns everything that may decide what a command is allowed to do. Case runs with equal values are measured
+    once."""
     last = story.runs[-1]
     beside = tuple(
         (path, hashlib.sha256(content).hexdigest())
@@ -28,14 +29,15 @@ def deciding(claim: Claim, story: CaseRun) -> tuple[object, ...]:
 
 
 def spelled_out(story: CaseRun) -> tuple[object, ...]:
-    """The same where Codex cannot be asked what it makes of the files: all that it may read and was given."""
+    """Returns the same where Codex cannot be asked about the files: all files that it may read, and all that it was
+    given."""
     last = story.runs[-1]
     read = sorted((path, hashlib.sha256(content).hexdigest()) for path, content in readable(story, last.files))
     return (last.argv, tuple(sorted(last.env.items())), last.unset, tuple(read))
 
 
 def with_settings_alone(story: CaseRun) -> CaseRun:
-    """Without the words that stand for no setting."""
+    """Returns the case run without the arguments that stand for no setting."""
     last = story.runs[-1]
     return msgspec.structs.replace(
         story, runs=(*story.runs[:-1], msgspec.structs.replace(last, argv=settings_alone(last.argv)))
@@ -43,5 +45,6 @@ def with_settings_alone(story: CaseRun) -> CaseRun:
 
 
 def chooses_a_profile(story: CaseRun) -> bool:
-    """Then any table of the file may decide, and without that word Codex does not say what stands in it."""
+    """Checks whether an argument chooses a profile. Any table of the file may then decide, and without that argument
+    Codex does not report the table."""
     return any(cut(word)[0] in _PROFILE for word in story.runs[-1].argv)

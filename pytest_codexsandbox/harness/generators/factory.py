@@ -1,4 +1,4 @@
-"""Case cache factory: no generator runs before it is proved that they are confined."""
+"""Case cache factory: opens the cache. No generator runs before its confinement is proved."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,8 @@ def open_case_cache(
     unconfined: bool,
     inside: EnvironmentSpec | None = None,
 ) -> CaseCache:
-    """Raises CannotConfine where nothing confines, unless the user allowed that. `inside`: where generators run."""
+    """Returns a case cache. Raises CannotConfine where nothing confines, unless the user allowed that. `inside`: the
+    environment where generators run."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     confinement, proof = confined(folder, unconfined=unconfined or inside is not None)
     runner = CellCaseRunner(resources, writers, folder=folder, confinement=confinement, inside=inside)
@@ -47,8 +48,8 @@ def open_case_cache(
 
 
 class KnownGenerators:
-    """Runs the generators whose answer is known, once for each worker: neither the walls nor these generators depend on
-    a cell."""
+    """Runs the control generators once for each worker. Neither the confinement nor these generators depend on a
+    cell."""
 
     def __init__(
         self,
@@ -74,7 +75,8 @@ class KnownGenerators:
 
 
 def _walls(proof: ConfinementProof) -> Iterator[Finding]:
-    """Nothing where the user has said that there are none: that is a verdict of its own, and no evidence."""
+    """Yields a finding for each act that the confinement must stop. Yields none where the user allowed unconfined
+    generators: that is a verdict of its own, and no evidence."""
     for row in proof.rows:
         yield Finding(
             claim=f"a generator cannot {row.act}",
@@ -87,7 +89,8 @@ def _walls(proof: ConfinementProof) -> Iterator[Finding]:
 
 
 def _apart(environment: Environment) -> Iterator[Finding]:
-    """Of the container that generators run in: it must have of its own what walls here would have given them."""
+    """Yields a finding for each namespace that the container of generators must have of its own, as confinement on this
+    machine gives it."""
     python, _ = environment.guest
     done = environment.run(
         Command(argv=(python, "-I", "-S", "-c", _ASK), cwd="/", env={}, aside=True, why="what the container confines")

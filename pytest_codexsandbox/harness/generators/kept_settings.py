@@ -1,7 +1,7 @@
-"""Parts of a policy that are none of a generator's business: what the user's own files say of them. Pure.
+"""Kept settings: the parts of a policy that a generator leaves alone, as the user's own files set them. Pure.
 
-A file that grants a folder and names no mode is read-only, and grants nothing: so Codex is asked of the user's files in
-the mode that shall be in force.
+A file that grants a folder and names no mode is read-only, and grants nothing. So Codex reads the user's files in the
+mode that must be in force.
 """
 
 from collections.abc import Callable
@@ -15,20 +15,20 @@ _NOT_LOADED: Final = "the user's own file does not load in this Codex: what it s
 _PERMITTED: Final = "the user's permissions {profile!r} say nothing of {parts} in {mode}: it cannot be asked"
 _ANOTHER: Final = "asked of the user's own files in {mode}, Codex says {said}: what they say of {parts} cannot be asked"
 
-_OPEN: Final[dict[str, object]] = {"roots": None, "network": None, "approval": ""}  # nothing is judged of it
+_OPEN: Final[dict[str, object]] = {"roots": None, "network": None, "approval": ""}  # parts that are not judged
 
 
 def with_user_settings(
     asked: ExpectedPolicy, before: Claim, in_mode: Callable[[Mode], Claim]
 ) -> tuple[ExpectedPolicy, str]:
-    """All that shall be in force, and why the kept parts are left open in it, "" where they are not.
+    """Returns the whole policy that must be in force, and why its kept parts are left open ("" where they are not).
 
-    `before`: of the user's files as they are. `in_mode`: of the same with another mode.
+    `before`: the claim about the user's files as they are. `in_mode`: the claim about the same files in another mode.
     """
     if not before.loads:
         return _open(asked, _NOT_LOADED)
     if "sandbox" in asked.kept:
-        # In any other mode Codex does not look at roots and network: what is said of them waits.
+        # In any other mode Codex ignores roots and network: what the files say of them has no effect yet.
         waits: tuple[Part, ...] = () if before.sandbox == "workspace-write" else ("roots", "network")
         asked = msgspec.structs.replace(asked, sandbox=before.sandbox)
         return _taken(asked, before, (*asked.kept, *waits)), ""

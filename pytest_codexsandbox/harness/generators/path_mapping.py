@@ -1,7 +1,8 @@
-"""Moves a generator's files from its private folders to the paths of a call's world. Pure but for reading.
+"""Path mapping: moves a generator's files from its private folders to the paths of a call's world. Pure but for
+reading.
 
-The private folders' names occur nowhere else, so that they can be told in whatever was written: in a file's bytes, an
-argument, a variable.
+The names of the private folders occur nowhere else. So they are recognized wherever they were written: in a file's
+bytes, an argument, a variable.
 """
 
 import posixpath
@@ -19,7 +20,7 @@ _HOME: Final = "@HOME@/.codex/"
 
 
 def written(story: CaseRun, run: GeneratorRun, world: World) -> GeneratedConfig:
-    """Everything that Codex may read of it, links as the files that they lead to."""
+    """Returns everything that Codex may read of a run. Links become the files that they lead to."""
     pairs = _pairs(story.world, world.values)
     return GeneratedConfig(
         files={path: GeneratedFile(content=placed(content, pairs)) for path, content in readable(story, run.files)},
@@ -30,7 +31,7 @@ def written(story: CaseRun, run: GeneratorRun, world: World) -> GeneratedConfig:
 
 
 def readable(story: CaseRun, files: Files) -> Iterator[tuple[str, bytes]]:
-    """Of the Codex home and the workspace; the configuration itself wherever a link leads."""
+    """Yields the files of the Codex home and of the workspace, and the configuration itself wherever a link leads."""
     config = case_view.config(files, story.world)
     if config.kind == "file":
         yield CONFIG, config.content
@@ -41,7 +42,7 @@ def readable(story: CaseRun, files: Files) -> Iterator[tuple[str, bytes]]:
 
 
 def _pairs(mine: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The innermost folder first: one lies in another."""
+    """Returns the pairs of folders, the innermost first: one folder is inside another."""
     known = [(mine[name], theirs[name]) for name in FOLDERS if name in mine and name in theirs]
     return sorted(known, key=lambda pair: -len(pair[0]))
 
@@ -59,8 +60,8 @@ def placed_text(text: str, pairs: list[tuple[str, str]]) -> str:
 
 
 def meant(roots: tuple[str, ...] | None, world: Mapping[str, str]) -> tuple[str, ...] | None:
-    """As Codex names them: without `..`, a slash at the end, what is named twice, and the workspace, which is always
-    granted."""
+    """Returns the roots as Codex names them: without `..`, a slash at the end, duplicates, and the workspace, which is
+    always granted."""
     if roots is None:
         return None
     places = {f"@{name}@": path for name, path in world.items()}

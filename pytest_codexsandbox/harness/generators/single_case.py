@@ -1,4 +1,4 @@
-"""What the scenarios about generators say of one case, without pytest."""
+"""Single case: runs a scenario about generators on one case, without pytest."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -16,7 +16,7 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 
-OVER: Final = ("configs", "inputs")  # what is asked of a case; the rest needs other writers, other files or strace
+OVER: Final = ("configs", "inputs")  # measured per case; the rest needs other writers, other files or strace
 
 
 def is_asked_per_case(promise: Promise) -> bool:
@@ -33,7 +33,7 @@ def record(
     facts: Mapping[str, Any],
     why: Callable[[Record, RealGeneratorTrial, Mapping[str, Any]], Record],
 ) -> Record:
-    """`why`: adds the cause of what is red."""
+    """Returns the record of one promise for one case. `why`: adds the cause of a red result."""
     key = Key(cell=cell.id, door=DOOR, policy=AS_ASKED, promise=promise.id, case=case)
     writing = RealGeneratorTrial(key, promise, cell=cell, cases=cases)
     try:

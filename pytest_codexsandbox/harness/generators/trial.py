@@ -1,4 +1,5 @@
-"""The Writing that scenarios about generators get: every method adds rows, none raises when a promise does not hold."""
+"""Generator trial: what scenarios about generators get as a fixture. Each method adds rows; none raises when a promise
+does not hold."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ UNCONFINED: Final = "nothing was around the generators, as asked"
 
 
 class CheckResult(Protocol):
-    """Findings, and what shows them: the id of a story, a claim or a call."""
+    """Findings, and their source: the id of a case run, a claim or a call."""
 
     @property
     def findings(self) -> tuple[Finding, ...]: ...
@@ -30,15 +31,15 @@ class CheckResult(Protocol):
     def by(self) -> str: ...
     @property
     def blocked_by(self) -> str:
-        """A promise without which this one cannot be asked."""
+        """Returns a promise without which this one cannot be measured."""
 
     @property
     def unconfined(self) -> bool:
-        """Nothing was around generators, as the user has said."""
+        """Checks whether generators ran unconfined, as the user allowed."""
 
 
 class GeneratorSource(Protocol):
-    """Everything about generators that is expensive (harness.generators.case_cache)."""
+    """Provides everything about generators that is expensive (harness.generators.case_cache)."""
 
     def story(self, cell: Cell, case: str) -> tuple[CaseRun, str]: ...
     def declaration(self, cell: Cell) -> Declaration: ...
@@ -50,7 +51,7 @@ class GeneratorSource(Protocol):
 
 
 class RealGeneratorTrial(SuiteTrial):
-    """Adds rows by asking the case cache. No sandbox matters here, only whether generators were confined."""
+    """Adds rows by asking the case cache. Here only the confinement of generators matters, not a sandbox."""
 
     def __init__(self, key: Key, promise: Promise, *, cell: Cell, cases: GeneratorSource) -> None:
         super().__init__(key, promise)
@@ -69,11 +70,13 @@ class RealGeneratorTrial(SuiteTrial):
 
     @property
     def shows_home(self) -> bool:
-        """The text of a user's configuration may name any home: what a generator did to it is shown as it is."""
+        """Returns True except for the topic trust. The text of a user's configuration may name any home: reports show
+        it unchanged."""
         return self.promise.topic != TRUST
 
     def unasked(self, outcome: str) -> Record | None:
-        """Where nothing could be asked: why. A scenario that failed has said something else."""
+        """Returns a record with the reason where nothing could be measured. None for a scenario that failed: its
+        failure says something else."""
         if self.rows or outcome != "passed":
             return None
         if self.blocked_by:
@@ -138,7 +141,7 @@ class RealGeneratorTrial(SuiteTrial):
 
     @contextmanager
     def _askable(self) -> Iterator[None]:
-        """A case that cannot be put to this generator is no fault of anybody's."""
+        """Notes a case that does not apply to this generator as skipped. That is no error."""
         try:
             yield
         except CaseNotApplicable as why:

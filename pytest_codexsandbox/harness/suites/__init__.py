@@ -1,1 +1,1 @@
-"""Suites: what is asked, one module for each suite that is shipped, and what finds all installed ones."""
+"""Suites: one module for each shipped suite, and the modules that find and run all installed suites."""

@@ -1,4 +1,4 @@
-"""Generator suite: what a program writes that configures Codex, case by case."""
+"""Generator suite: checks, case by case, what a program writes that configures Codex."""
 
 import shlex
 from collections.abc import Sequence
@@ -60,7 +60,8 @@ class GeneratorRunner(SuiteRunner["RealGeneratorTrial"]):
 
     @cached_property
     def _cases(self) -> "CaseCache":
-        """No generator runs before it is proved that they are confined, or the user has said that they need not be."""
+        """Opens the case cache. No generator runs before its confinement is proved, or the user allowed unconfined
+        runs."""
         from pytest_codexsandbox.harness.generators.factory import open_case_cache  # expensive to import
 
         run = self._run
@@ -73,7 +74,7 @@ class GeneratorRunner(SuiteRunner["RealGeneratorTrial"]):
         )
 
     def open_trial(self, key: Key) -> "RealGeneratorTrial":
-        """Nothing is told yet: every method of the trial tells what it needs."""
+        """Returns a trial that has run nothing yet: each of its methods runs what it needs."""
         from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
 
         cell, promise = self._run.cell(key), self._run.promise(key)
@@ -88,8 +89,8 @@ class GeneratorRunner(SuiteRunner["RealGeneratorTrial"]):
         return self._cases.writer(cell, policy)
 
     def repro(self, trial: "RealGeneratorTrial", record: Record) -> str:
-        """A script that shows a case again, in private folders and confined as here. What needs other writers, strace
-        or an older shape is shown by the run alone, narrowed to this promise."""
+        """Returns a script that shows a case again, in private folders and confined as here. A promise that needs other
+        writers, strace or an older shape is shown by the whole run, narrowed to this promise."""
         from pytest_codexsandbox.harness.generators.single_case import OVER
 
         run, subject = self._run, trial.cell.subject

@@ -58,7 +58,7 @@ def _defect(suite: object, name: str) -> str:
 
 
 def _refuse_twins(suites: Mapping[str, Suite[Any]]) -> None:
-    """Fixtures and own policies tell suites apart."""
+    """Refuses suites that share a fixture or a policy of their own: these tell suites apart."""
     owners: dict[tuple[str, str], str] = {}
     for name, suite in suites.items():
         for kind, word in (("fixture", suite.fixture), *(("policy", policy) for policy in suite.traits.policies)):

@@ -1,4 +1,4 @@
-"""Suite runners: what runs the tests of each suite in this process, opened when it is first asked for."""
+"""Suite runners: run the tests of each suite in this process. Each is opened when it is first needed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,8 @@ from pytest_codexsandbox.suite_protocols import SuiteRun, SuiteRunner
 
 
 class SuiteRunners:
-    """`asked`: the suites that have a part in this run, in order. `serve` must be called before the first of them."""
+    """Opens and closes suite runners. `asked`: the suites that have a part in this run, in order. Call `serve` before
+    the first of them."""
 
     def __init__(self, asked: Sequence[str]) -> None:
         self._asked = tuple(asked)
@@ -27,12 +28,13 @@ class SuiteRunners:
         return self._opened[suite]
 
     def writer(self, cell: Cell, policy: str) -> WriteConfig:
-        """Returns what writes Codex's configuration in a cell with a generator: the first suite that brings it."""
+        """Returns the function that writes Codex's configuration in a cell with a generator, of the first suite that
+        brings one."""
         found = (self.of(suite).config_writer(cell, policy) for suite in self._asked)
         return next(writer for writer in found if writer is not None)
 
     def leave(self, spec: EnvironmentSpec) -> None:
-        """Ends what runs in an environment, before that ends."""
+        """Ends what runs in an environment, before the environment ends."""
         for runner in reversed(self._opened.values()):
             runner.leave(spec)
 

@@ -1,4 +1,4 @@
-"""Sandbox suite: what Codex's sandbox keeps, measured by batteries of acts with a control for each."""
+"""Sandbox suite: measures which limits Codex's sandbox keeps, by batteries of acts with a control for each."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +39,8 @@ class SandboxSuite(Suite[RealTrial]):
         return data_folder("scenarios")
 
     def sides(self, scope: SuiteScope, cell: Cell) -> Sequence[Side]:
-        """Beside a generator: where a file counts, under the policies that the generator leads to."""
+        """Returns the doors and policies to measure. In a cell with a generator: where a file counts, under the
+        policies that the generator leads to."""
         policies = [policy for policy in POLICIES if policy in scope.policies]
         if cell.subject.generator:
             measured = [doors()[name] for name in scope.doors]
@@ -61,7 +62,7 @@ class SandboxRunner(SuiteRunner[RealTrial]):
         self._canaries = Canaries(run.cache, tuple(own))
 
     def open_trial(self, key: Key) -> RealTrial:
-        """The trial of the key, with all its calls performed."""
+        """Returns the trial of the key, with all its calls performed."""
         promise = self._cache.promises[key.promise]
         if reason := not_applicable_reason(promise, self._cache, key):
             missing = missing_capability(promise, self._cache, key)
@@ -76,7 +77,7 @@ class SandboxRunner(SuiteRunner[RealTrial]):
         return prefetch(self._cache, key)
 
     def repro(self, trial: RealTrial, record: Record) -> str:
-        """A script for the first row that did not hold."""
+        """Returns a script for the first row that did not hold."""
         bad = next((row for row in record.evidence if not row.held), None)
         seen = next((seen for seen in trial.seen if bad is None or seen.id == bad.call), trial.seen[0])
         promise = trial.promise
