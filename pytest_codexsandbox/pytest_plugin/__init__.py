@@ -1,1 +1,1 @@
-"""Everything that knows pytest; imported only when the plugin is activated."""
+"""Pytest plugin: every module that uses pytest. Imported only when the plugin is activated."""

@@ -1,4 +1,5 @@
-"""Wakes the plugin up: a worker collects and records, a controller keeps the journal, alone it does both."""
+"""Activation: registers the plugin's parts. A worker collects and records, a controller writes the journal; a single
+process does both."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -35,7 +36,7 @@ def activate(config: pytest.Config, collection: str) -> None:
         RECORDING,
         EXIT_STATUS,
         collection,
-    ):  # of every process: a worker could only die of it
+    ):  # checked in every process: in a worker the error would be an internal error
         _refuse_blocked(manager, name)
     if config.getoption("maxfail", 0) and not _asked_to_stop(config):
         config.option.maxfail = 0  # an `-x` of the ini would leave half the plan unmeasured
@@ -52,15 +53,16 @@ def activate(config: pytest.Config, collection: str) -> None:
 
 
 def activate_late(node: Any, folder: Path, collection: str) -> None:
-    """The first worker has collected tests that ask for our fixtures: from here on somebody keeps the journal."""
+    """Activates the plugin after the first worker has collected tests that request its fixtures. From here on a
+    controller writes the journal."""
     get_run(node.config).adopt(folder)
     activate(node.config, collection)
     controller: Any = node.config.pluginmanager.getplugin(CONTROLLER)
-    controller.pytest_xdist_node_collection_finished(node)  # it was not there when this word went round
+    controller.pytest_xdist_node_collection_finished(node)  # xdist called it before the controller was there
 
 
 def _refuse_blocked(manager: pytest.PytestPluginManager, name: str) -> None:
-    """Parts of the harness cannot be switched off one by one: half of it would be a false green."""
+    """Refuses a run in which a part of the harness is switched off: half of it would be a false green."""
     if manager.is_blocked(name):
         raise pytest.UsageError(
             f"a matrix cannot be trusted without the plugin {name}: leave out -p no:{name}, or --codex-matrix"
@@ -73,13 +75,14 @@ def _register(manager: pytest.PytestPluginManager, plugin: object, name: str) ->
 
 
 def _distributes(config: pytest.Config) -> bool:
-    """xdist with workers: `--tx` without `--dist` starts none."""
+    """Checks whether xdist distributes to workers: `--tx` without `--dist` starts none."""
     shared = config.getoption("tx", None) and config.getoption("dist", "no") != "no"
     return bool(shared) and not config.getoption("collectonly", False)
 
 
 def _select_as_typed(config: pytest.Config) -> None:
-    """An ini's `-m unit` is about the user's own tests: of the shipped promises it would leave none."""
+    """Ignores a selection that was not typed. An ini's `-m unit` is for the user's own tests, and would leave none of
+    the shipped promises."""
     typed = [str(word) for word in config.invocation_params.args]
     short = "".join(word for word in typed if word.startswith("-") and not word.startswith("--"))
     for letter, name in (("k", "keyword"), ("m", "markexpr")):
@@ -90,5 +93,5 @@ def _select_as_typed(config: pytest.Config) -> None:
 
 
 def _asked_to_stop(config: pytest.Config) -> bool:
-    """Whether `-x` or `--maxfail` was typed, and not taken from an ini."""
+    """Checks whether `-x` or `--maxfail` was typed, and not taken from an ini."""
     return any(word in ("-x", "--exitfirst") or word.startswith("--maxfail") for word in config.invocation_params.args)

@@ -1,7 +1,7 @@
-"""What Allure gets to know of an item: its axes as parameters, the verdict as status, the evidence as attachment.
+"""Allure: reports an item's axes as parameters, its verdict as status and its evidence as attachment.
 
-Allure takes two results with one name and equal parameters for retries of each other and shows the last one alone; with
-the axes as parameters, every cell has a history of its own. Imported only while allure-pytest is active.
+Allure takes two results with one name and equal parameters for retries of each other, and shows only the last one. With
+the axes as parameters, every cell has its own history. Imported only while allure-pytest is active.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ _SEVERITY: Final = {
 
 
 def attach(item: pytest.Item, record: Record, *, axes: Mapping[str, str] | None = None, run: str = "") -> None:
-    """Call it while the item's report is made, before Allure closes the item."""
+    """Adds a record to the item's result. Call it while the item's report is made, before Allure closes the item."""
     dynamic: Any = allure.dynamic
     for name, value in parameters(record, axes or {}).items():
         dynamic.parameter(name, value)
@@ -61,7 +61,8 @@ def attach(item: pytest.Item, record: Record, *, axes: Mapping[str, str] | None 
 
 
 def parameters(record: Record, axes: Mapping[str, str]) -> dict[str, str]:
-    """Everything that tells this result from the same promise elsewhere; nothing that changes from run to run."""
+    """Returns everything that distinguishes this result from the same promise elsewhere, and nothing that changes from
+    run to run."""
     key = record.key
     named = {"door": key.door, "policy": key.policy, "case": key.case, **axes, "cell": key.cell}
     return {name: value for name, value in named.items() if value}
@@ -85,7 +86,8 @@ def told(record: Record) -> str:
 
 
 def _say_verdict(item: pytest.Item, record: Record) -> None:
-    """A scenario does not raise when a promise is broken: without this, Allure would call every violation passed."""
+    """Sets the verdict as the status. A scenario does not raise when a promise is broken, so Allure would call every
+    violation passed."""
     result = _result(item)
     if result is not None:
         result.status = _STATUS[record.verdict]
@@ -94,7 +96,7 @@ def _say_verdict(item: pytest.Item, record: Record) -> None:
 
 
 def _leave_only_axes(item: pytest.Item) -> None:
-    """allure-pytest shows the key as one more parameter, by the name of the fixture that it came through."""
+    """Removes the parameter that allure-pytest adds for the key, under the name of its fixture."""
     result = _result(item)
     params = getattr(getattr(item, "callspec", None), "params", {})
     keys = {name for name, value in params.items() if isinstance(value, Key)}

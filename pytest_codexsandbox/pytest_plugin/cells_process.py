@@ -1,7 +1,7 @@
 """Cells process: starts pytest as a run does, and collects nothing.
 
-It asks the hooks about the cells on stdin. Where stdin is empty, it tells what the options ask for. The answer is alone
-on stdout; what pytest and plugins print goes to stderr.
+It calls the hooks with the cells on stdin. Where stdin is empty, it reports what the options ask for. Only the answer
+goes to stdout; what pytest and plugins print goes to stderr.
 """
 
 import os
@@ -18,11 +18,11 @@ from pytest_codexsandbox.pytest_plugin.hook_calls import call_cells_hook
 from pytest_codexsandbox.pytest_plugin.run_planner import run_request
 from pytest_codexsandbox.pytest_plugin.settings import settings
 
-PLUGIN = "codexsandbox"  # by the name of its entry point: also where plugins are not loaded by themselves
+PLUGIN = "codexsandbox"  # the name of its entry point: works also where pytest does not load plugins by itself
 
 
 class Question:
-    """Asks in a pytest whose plugins are configured: about the options before the session, about cells in the place of
+    """Finds the answer in a pytest whose plugins are configured: the options before the session, the cells in place of
     the collection."""
 
     def __init__(self, cells: Expanded | None) -> None:
@@ -51,7 +51,7 @@ class Question:
 
 
 def main(words: list[str]) -> int:
-    """Returns 0 when pytest could be asked, else pytest's own exit code."""
+    """Returns 0 when pytest gave an answer, else pytest's own exit code."""
     cells = sys.stdin.buffer.read()
     question = Question(msgspec.json.decode(cells, type=Expanded) if cells else None)
     answers = os.dup(sys.stdout.fileno())

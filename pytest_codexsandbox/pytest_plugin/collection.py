@@ -1,4 +1,4 @@
-"""What is collected: the shipped scenarios, one item for each planned key, whatever the user's ini says."""
+"""Collection: one item for each planned key of the shipped scenarios, whatever the user's ini says."""
 
 import re
 import sys
@@ -35,13 +35,13 @@ from pytest_codexsandbox.registry import default_door
 KEY: Final = pytest.StashKey[Key]()
 ROOT: Final = "codex-scenarios"
 MARKER: Final = "codex"
-TRIAL: Final = "trial"  # in a user's own test a mistake
+TRIAL: Final = "trial"  # an error in a user's own test
 SANDBOX: Final = "codex_sandbox"
 UNWANTED: Final = "not-selected"  # stands for the key of a test that --codex-only or --codex-skip leaves out
 
 
 class ScenarioModule(pytest.Module):
-    """A shipped scenario file. Named by us: the user's `python_files` and `python_functions` do not apply."""
+    """Shipped scenario file. The user's `python_files` and `python_functions` do not apply to it."""
 
     def _getobj(self) -> Any:
         return load(self.path)
@@ -54,7 +54,7 @@ class ScenarioModule(pytest.Module):
 
 
 class Collector:
-    """Registered in every process that collects."""
+    """Collects the scenarios and makes the plan. Registered in every process that collects."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -65,11 +65,11 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
-        """Without a path, the session holds the scenarios and nothing else: no folder of the user's is walked."""
+        """Collects the scenarios and nothing else where no path is given: no folder of the user's is walked."""
         if not isinstance(collector, pytest.Session) or not self.run.settings.active or paths_given(self.config):
             return None
         with usage_errors():
-            self.run.base_plan()  # a wrong option is said before anything is collected
+            self.run.base_plan()  # a wrong option is reported before anything is collected
             found: list[pytest.Item | pytest.Collector] = list(scenario_modules(collector, self.run))
             return pytest.CollectReport(collector.nodeid, "passed", None, found)
 
@@ -98,9 +98,9 @@ class Collector:
         return result
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Before any plugin can drop it."""
+        """Marks each item before another plugin can drop it."""
         mark(item)
-        if not is_baseline(item):  # those come and go with the results that they stand for
+        if not is_baseline(item):  # these come and go with the results that depend on them
             self._deselection.see(keys_of([item]))
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
@@ -108,14 +108,14 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """The last word: what another plugin dropped (`--lf`, a shuffle, a slice) of the standing items comes back."""
+        """Completes the plan. Baseline items that another plugin dropped (`--lf`, a shuffle, a slice) come back."""
         with deferred_errors.deferring(self.config):
             self._conclude(session)
         deferred_errors.raise_deferred(self.config, session.items)
 
     # ---- inside
     def _conclude(self, session: pytest.Session) -> None:
-        """The plan, and whatever is wrong with it: said before the first effect."""
+        """Makes the plan, and raises every error in it before the first effect."""
         self.run.base_plan()
         if not self.run.only_shipped:
             check_user(self.run.selection, self.run.user_promises)
@@ -148,21 +148,22 @@ class Collector:
         self._count_as_selected(kept)
 
     def _missing(self, session: pytest.Session, wanted: set[tuple[str, str, str]]) -> list[pytest.Item]:
-        """Standing items that the paths which were given do not hold, or hold in part only."""
+        """Returns baseline items that the given paths do not hold, or hold only in part."""
         planned = {key for key in self.run.base_plan().keys if is_standing(key.promise) and key_location(key) in wanted}
         missing = planned - {item.stash[KEY] for item in self._standing}
         if not missing:
             return []
-        # A standing promise without a key in this plan is one item that stands for none (see `parametrize`).
+        # A baseline promise without a key in this plan is one item without a key (see `parametrize`).
         return [item for item in standing_items(session, self.run) if item.stash.get(KEY, None) in missing]
 
     def _missing_from(self, keys: Iterable[Key]) -> Iterator[NotPlanned]:
-        """With a path, pytest collects what lies there: only that was asked for."""
+        """Yields what was dropped from the plan. With a path, pytest collects what the path holds: only that was
+        requested."""
         wanted = self.run.base_plan().keys if self.run.only_shipped else ()
         return self._deselection.missing(wanted, keys)
 
     def _count_as_selected(self, kept: list[pytest.Item]) -> None:
-        """What `-k` deselected and is here again is not among the deselected: pytest's own counts add up as well."""
+        """Removes baseline items that came back from the deselected items, so that pytest's own counts add up."""
         reporter: Any = self.config.pluginmanager.getplugin("terminalreporter")
         deselected = reporter.stats.get("deselected", []) if reporter else []
         deselected[:] = [item for item in deselected if item not in kept]
@@ -181,7 +182,8 @@ class Collector:
 
 
 def own_not_applicable(run: PytestRun, keys: Iterable[Key]) -> Iterator[tuple[str, str]]:
-    """Yields the user's own tests that data rules out, with the reason: no plan holds them before collection."""
+    """Yields the user's own tests that data rules out, with the reason. The plan before collection does not have
+    them."""
     places = {cell.id: cell.environment for cell in run.cells}
     for key in keys:
         if own := run.user_promises.get(key.promise):
@@ -193,7 +195,7 @@ def paths_given(config: pytest.Config) -> bool:
 
 
 def scenario_modules(session: pytest.Session, run: PytestRun, topics: tuple[str, ...] = ()) -> Iterator[ScenarioModule]:
-    """Yields the files that promise anything in this run, suite by suite."""
+    """Yields the scenario files with promises of this run, suite by suite."""
     for folder, suite in run.scenario_folders.items():
         root = ROOT if suite == DEFAULT_SUITE else f"{ROOT}-{suite}"
         for path in sorted(folder.rglob(FILES)):
@@ -203,7 +205,7 @@ def scenario_modules(session: pytest.Session, run: PytestRun, topics: tuple[str,
 
 
 def standing_items(session: pytest.Session, run: PytestRun) -> Iterator[pytest.Item]:
-    """Start, control and canary beside a user's own tests, which do not collect them."""
+    """Yields start, control and canary items beside a user's own tests, which do not collect them."""
     for module in scenario_modules(session, run, STANDING):
         for item in session.genitems(module):
             mark(item)
@@ -211,13 +213,13 @@ def standing_items(session: pytest.Session, run: PytestRun) -> Iterator[pytest.I
 
 
 def mark(item: pytest.Item) -> None:
-    """Remember the key that the item was made for; timeouts of the user's own plugins do not apply to it."""
+    """Stores the key that the item was made for. Timeouts of the user's own plugins do not apply to scenarios."""
     params = getattr(getattr(item, "callspec", None), "params", {})
     key = next((value for value in params.values() if isinstance(value, Key)), None)
     if key is None or KEY in item.stash:
         return
     item.stash[KEY] = msgspec.structs.replace(key, case=own_case(item, key)) if key.promise.startswith(USER) else key
-    item.extra_keyword_matches.add(key.promise)  # `-k stdin-arrives`: by the name that stands in the matrix
+    item.extra_keyword_matches.add(key.promise)  # `-k stdin-arrives`: by the name in the matrix
     if hasattr(item.config.hook, "pytest_timeout_set_timer") and declared(getattr(item, "function", None)):
         item.add_marker(pytest.mark.timeout(0))
 
@@ -227,13 +229,13 @@ def keys_of(items: Iterable[pytest.Item]) -> list[Key]:
 
 
 def own_case(item: pytest.Item, key: Key) -> str:
-    """What the user's own parametrization calls it: what is left of the item's id without ours."""
-    words: str = getattr(item, "callspec").id  # noqa: B009 - pytest.Item has none, and this one is parametrized by us
+    """Returns the name that the user's own parametrization gives the item: its id without the part for the key."""
+    words: str = getattr(item, "callspec").id  # noqa: B009 - pytest.Item has none, and this item is parametrized here
     return nameable(words.replace(key_id(key), "").strip("-"))
 
 
 def marked(item: pytest.Item) -> bool:
-    """Says of itself that it is about Codex's sandbox, without asking for the fixture: it runs, as any test does."""
+    """Checks whether a test has the marker `codex`. Without the fixture it runs as any test does."""
     return item.get_closest_marker(MARKER) is not None
 
 
@@ -242,8 +244,8 @@ def is_baseline(item: pytest.Item) -> bool:
 
 
 def drop_repeated_keys(keys: Iterable[Key]) -> Iterator[Key]:
-    """A shipped scenario that another plugin repeats is one key, and each time an attempt. Two tests of the user's own
-    under one key stay an error: nobody knows that they are the same."""
+    """Yields each shipped key once: a scenario that another plugin repeats is one key with several attempts. Two of the
+    user's own tests under one key stay an error, because they may be different tests."""
     seen: set[Key] = set()
     for key in keys:
         if key not in seen or key.promise.startswith(USER):
@@ -256,7 +258,8 @@ def key_location(key: Key) -> tuple[str, str, str]:
 
 
 def parametrize(metafunc: pytest.Metafunc, name: str, keys: list[Key]) -> None:
-    """Without a key the one item is dropped again: an empty list would be a skip, or what the user's ini says."""
+    """Makes one item for each key. Without a key the one item is dropped again: an empty list would be a skip, or what
+    the user's ini says."""
     params = [pytest.param(key, id=key_id(key)) for key in keys] or [pytest.param(UNWANTED, id=UNWANTED)]
     metafunc.parametrize(name, params, indirect=True)
 
@@ -266,7 +269,8 @@ def lies_below(folder: Path, metafunc: pytest.Metafunc) -> bool:
 
 
 def _not_yours(test: str) -> InputError:
-    """Whatever it declares, be it the id of a shipped promise: it is none of those that are planned."""
+    """Returns the error for the fixture `trial` in a user's own test. The test is not planned, even if it declares the
+    id of a shipped promise."""
     return InputError(
         "the fixture `trial` is reserved for shipped scenarios",
         where=test,
@@ -284,7 +288,8 @@ def key_id(key: Key) -> str:
 
 
 def user_keys(run: PytestRun, metafunc: pytest.Metafunc) -> Iterable[Key]:
-    """A user's own test: a promise named by its node id, under the policies that its marker names."""
+    """Yields the keys of a user's own test. Its promise is named by the node id, and measured under the policies that
+    the marker names."""
     marker = next(iter(metafunc.definition.iter_markers(MARKER)), None)
     policies = (
         policies_of(marker.args, marker.kwargs, test=metafunc.definition.nodeid) if marker else (WORKSPACE_WRITE,)

@@ -1,4 +1,5 @@
-"""Keeps the journal, prints the matrix, decides the exit code. Runs once, in the process that the user started."""
+"""Controller: writes the journal, prints the matrix and decides the exit code. Runs once, in the process that the user
+started."""
 
 import os
 import time
@@ -42,7 +43,7 @@ from pytest_codexsandbox.reports.writer import WrittenReport, reports
 from pytest_codexsandbox.system.signals import undisturbed
 
 if TYPE_CHECKING:
-    from _pytest.terminal import TerminalReporter  # pytest names it itself only from 9.0 on
+    from _pytest.terminal import TerminalReporter  # pytest exports it only from 9.0 on
 
 _NOTHING: Final = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
@@ -62,7 +63,7 @@ class Controller:
         self.reasons: tuple[str, ...] = ()
         self.code: int | None = None  # the exit status, once it is settled
         self.interrupted = False
-        self.ended = 0  # the exit status that pytest and other plugins came to
+        self.ended = 0  # the exit status of pytest and other plugins
         self.applied: Applied | None = None
         self.seconds = 0.0
         self.fault = ""  # what is wrong with the journal, in the end
@@ -76,11 +77,12 @@ class Controller:
     # ---- before the first effect
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Before workers start, which could only die of a wrong word: here it is one clear error."""
+        """Checks the request before workers start. In a worker a wrong option would be an internal error; here it is
+        one clear error."""
         if self.config.getoption("tx", None):
             with usage_errors():
                 self.run.base_plan()
-                if self.run.only_shipped:  # else expectations may speak of the user's own tests: known once collected
+                if self.run.only_shipped:  # else expectations may name the user's own tests, known later
                     _ = self.run.deviations
 
     @pytest.hookimpl(trylast=True)
@@ -97,7 +99,7 @@ class Controller:
             return
         self.plan, self.times = plan, CellTimer(plan)
         self.run.user_promises |= {one.id: one for one in plan.promises if one.id not in self.run.promises}
-        _ = self.run.deviations, self.run.worlds  # what is wrong with either is said before the first effect
+        _ = self.run.deviations, self.run.worlds  # errors in either are raised before the first effect
         asked = self.run.settings
         load_formats(asked.reports)
         words = tuple(str(word) for word in self.config.invocation_params.args)
@@ -128,7 +130,7 @@ class Controller:
         preparation.have_environments(self.config, plan)
 
     def _need_whole(self, journal: JournalWriter) -> None:
-        """Without a plan on the disk there is no ledger, so nothing is measured."""
+        """Ends the run where the plan could not be written: without it there is no ledger, so nothing is measured."""
         if journal.fault:
             journal.close()
             self.journal = None
@@ -140,7 +142,7 @@ class Controller:
             )
 
     def _have_subjects(self, plan: Plan) -> None:
-        """Downloads. A Codex that is unavailable breaks its cells; a run that has none at all ends here."""
+        """Downloads each Codex. An unavailable one breaks its cells; a run without any ends here."""
         error = preparation.nothing_to_measure(plan, preparation.have_subjects(self.config, plan, self.run.resolver))
         if error is None:
             return
@@ -150,7 +152,7 @@ class Controller:
             self.journal = None
         raise error
 
-    # ---- with xdist, workers collect; they leave their plan in the run's folder
+    # ---- with xdist, workers collect and write their plan into the run's folder
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         with usage_errors():
@@ -198,14 +200,15 @@ class Controller:
     # ---- the end
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
-        """First of all: a second Ctrl-C while others print keeps pytest from setting its exit status."""
+        """Notes the interrupt before other plugins print: a second Ctrl-C meanwhile keeps pytest from setting its exit
+        status."""
         self.interrupted = True
         if self.journal is not None and self.config.getoption("tx", None):
             write_stop(self.run.folder)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Before pytest's closing screen, which shows what is settled here."""
+        """Settles the results before pytest's closing screen, which shows them."""
         if self.journal is not None and self.plan is not None:
             changed = session.exitstatus  # by another plugin, perhaps to no number at all
             ended = int(exitstatus) or (int(changed) if isinstance(changed, int) else 1)
@@ -216,13 +219,13 @@ class Controller:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        """Removes what is left when another plugin's fault kept the run from its end: its journal has none."""
+        """Removes what is left when another plugin's error kept the run from its end: the journal has no end then."""
         if self.journal is not None and self.code is None:
             self._clean_up()
 
     def end(self, given: object) -> object:
-        """Returns the exit status of the run: the one that the screen and the journal name, whatever others made of
-        it. A failure that comes from elsewhere after a run that passed is written into the journal."""
+        """Returns the exit status that the screen and the journal name, whatever other plugins changed. A failure from
+        elsewhere after a run that passed is written into the journal."""
         if self.code is None:
             began = self.journal is not None and given not in exit_code.PYTEST_OWN
             return tell_last(self.config, exit_code.NO_END) if began else given
@@ -251,7 +254,8 @@ class Controller:
         return self.code
 
     def _conclude(self, journal: JournalWriter, outcome: exit_code.ExitResult) -> int:
-        """Writes the journal's last line, again if there is one, and then the reports that are made of the journal."""
+        """Writes the journal's last line, in place of an earlier one, and then the reports that are made of the
+        journal."""
         assert self.plan is not None and self.applied is not None
         records = self.applied.records
         journal.write_end(
@@ -310,7 +314,8 @@ class Controller:
         return tuple(f"{spec}: {'; '.join(told)}" for spec, told in found.items())
 
     def _apply(self, journal: JournalWriter, plan: Plan) -> Applied:
-        """What is only known at the end: healed, expired or too broad expectations; they are results as well."""
+        """Applies the expectations. Healed, expired or too broad ones are only known at the end; they are results as
+        well."""
         states = settle(plan.keys, tuple(self.records), plan.not_applicable)
         applied = exit_code.settle(
             plan,
@@ -328,24 +333,24 @@ class Controller:
         return applied
 
     def _foreign(self, exitstatus: int) -> int:
-        """Tests of the user's own that failed and are none of ours: pytest's own verdict on them stands."""
+        """Counts the user's own failed tests outside the matrix: pytest's own verdict on them is kept."""
         ours = sum(1 for record in self.records if record.verdict.value in ("violates", "broken", "stale"))
         failed = getattr(self.config.pluginmanager.getplugin("session"), "testsfailed", 0)
-        return max(int(not failed), failed - ours) if exitstatus == 1 else 0  # without a test: another plugin's word
+        return max(int(not failed), failed - ours) if exitstatus == 1 else 0  # else another plugin's code
 
     def _clean_up(self) -> tuple[str, ...]:
-        """Environments are closed by whoever opened them; what is left of them is a leak of ours."""
+        """Closes this process's environments and removes the run's worlds. Returns the leaks of all processes."""
         self.run.close()
         remove_stop(self.run.folder)
         folder, leaks = self.run.worlds, read_leaks(self.run.folder)
         left = remove_owned(folder)
-        is_there = os.path.lexists(folder)  # False as well where we may not even look: nothing of ours was made there
+        is_there = os.path.lexists(folder)  # False also where the path cannot be read: nothing was made there
         return (*leaks, f"{folder} could not be removed: {'; '.join(left[:3])}") if is_there else leaks
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: "TerminalReporter", exitstatus: int) -> None:
         if self.journal is None or (int(exitstatus) == pytest.ExitCode.USAGE_ERROR and not self.records):
-            return  # a wrong word is said in one error, not under a screen of what never ran
+            return  # a usage error is shown alone, not below a screen of results that never ran
         if self.done is not None:
             self._print(terminalreporter, self.done)
         end = self.done.end if self.done is not None else None
@@ -376,13 +381,13 @@ class Controller:
             terminalreporter.write_line(line)
 
     def _near(self, path: Path) -> Path:
-        """As it is typed from where pytest was called."""
+        """Returns the path as a user types it from the folder where pytest was called."""
         here = self.config.invocation_params.dir
         return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _first_of(refused: tuple[str, ...]) -> list[str]:
-    """They differ in the deviation alone: one of them and how many there are."""
+    """Returns the first refusal and the number of the others: they differ only in the deviation."""
     more = f" (and {len(refused) - 1} more likewise)" if len(refused) > 1 else ""
     return [f"{refused[0]}{more}"] if refused else []
 

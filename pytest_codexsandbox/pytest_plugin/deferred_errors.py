@@ -1,7 +1,8 @@
-"""A wrong word that is found while tests are collected: said once, before anything runs, with pytest's exit code 4.
+"""Deferred errors: found while tests are collected, raised once before anything runs, with pytest's exit code 4.
 
-pytest would tell it module by module, as if the tests could not be imported, and a worker of xdist that ends over it
-is an internal error to its controller. So it is remembered; who collected says it, a worker by way of its controller.
+pytest would report such an error module by module, as if the tests could not be imported. A worker of xdist that ends
+over it is an internal error to its controller. So the error is kept: the collecting process raises it, a worker through
+its controller.
 """
 
 from collections.abc import Iterator
@@ -10,17 +11,17 @@ from typing import Any, Final
 
 import pytest
 
-_SAID: Final = "codexsandbox_refused"  # in what xdist takes home from a worker
+_SAID: Final = "codexsandbox_refused"  # key in the `workeroutput` of xdist
 _REFUSED: Final = pytest.StashKey[str]()
 
 
 @contextmanager
 def deferring(config: pytest.Config) -> Iterator[None]:
-    """Errors of ours and usage errors end the block; the first of all is kept."""
+    """Ends the block at an error of codexsandbox or a usage error, and keeps the first of them."""
     try:
         yield
     except Exception as fault:
-        from pytest_codexsandbox.errors import CodexSandboxError  # imported late: the plugin is inert until asked
+        from pytest_codexsandbox.errors import CodexSandboxError  # imported late: the plugin is inert until it is used
 
         if not isinstance(fault, CodexSandboxError | pytest.UsageError):
             raise
@@ -28,7 +29,7 @@ def deferring(config: pytest.Config) -> Iterator[None]:
 
 
 def raise_deferred(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """UsageError for what was remembered; a worker is left with nothing to run."""
+    """Raises UsageError for the kept error. A worker passes the error to its controller and gets nothing to run."""
     words = config.stash.get(_REFUSED, "")
     if not words:
         return
@@ -40,7 +41,7 @@ def raise_deferred(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def raise_from_worker(node: Any) -> None:
-    """The controller's part, when a worker has ended; one that died brought nothing home."""
+    """Raises the error of a worker that has ended, in the controller. A worker that died reports none."""
     words = getattr(node, "workeroutput", {}).get(_SAID)
     if words:
         node.config.stash.setdefault(_REFUSED, words)
@@ -48,5 +49,5 @@ def raise_from_worker(node: Any) -> None:
 
 
 def refused(config: pytest.Config) -> bool:
-    """Returns True in the process that the user started, where a wrong word was found."""
+    """Checks whether an error was kept, in the process that the user started."""
     return bool(config.stash.get(_REFUSED, "")) and not hasattr(config, "workeroutput")

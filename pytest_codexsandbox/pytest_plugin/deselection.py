@@ -1,4 +1,5 @@
-"""Deselected results: what pytest's own selection and other plugins dropped, how many, and who dropped it."""
+"""Deselected results: what pytest's own selection and other plugins dropped, how many, and which plugin dropped
+them."""
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +29,7 @@ _BY_FUNCTION: Final = {"deselect_by_keyword": "-k", "deselect_by_mark": "-m"}
 
 
 class Deselection:
-    """Notes who deselects items, and names at the end what is missing from the plan."""
+    """Notes which plugin deselects items, and names at the end what is missing from the plan."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -40,7 +41,8 @@ class Deselection:
         self._seen |= dict.fromkeys(keys)
 
     def note(self, keys: Iterable[Key]) -> None:
-        """Call it from `pytest_deselected`: the calling plugin is found on the stack."""
+        """Notes which plugin drops results. Call it from `pytest_deselected`: the calling plugin is found on the
+        stack."""
         who = self._caller(inspect.currentframe())
         for key in keys:
             self._by.setdefault(key, who)
@@ -58,7 +60,7 @@ class Deselection:
 
     # ---- who
     def _reasons(self, gone: Iterable[Key]) -> dict[str, list[Key]]:
-        """By reason. Start check and canaries follow the last result that they stand for."""
+        """Groups dropped keys by reason. Start checks and canaries follow the last result that depends on them."""
         by_place = {_place_of(key): who for key, who in self._by.items() if not is_standing(key.promise)}
         found: dict[str, list[Key]] = {}
         silent = ""
@@ -91,7 +93,8 @@ class Deselection:
         return self._place(frame.f_code.co_filename, str(frame.f_globals.get("__name__", "")))
 
     def _silent(self) -> str:
-        """Items that vanished without a word: by what pytest did itself, or by one of the plugins that change them."""
+        """Names the likely cause of items that vanished without a deselection: an option of pytest, or the plugins that
+        change items."""
         if self._config.getoption("lf", False):
             return "--last-failed (--lf)"
         if self._config.getoption("stepwise", False):
@@ -113,7 +116,7 @@ def _place_of(key: Key) -> tuple[str, str, str]:
 
 
 def _is_known(module: str) -> bool:
-    """Plugins that reorder items and drop none of them silently."""
+    """Checks whether a plugin reorders items and drops none of them silently."""
     return module.partition(".")[0] in _REORDER
 
 

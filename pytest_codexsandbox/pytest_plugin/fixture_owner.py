@@ -1,5 +1,8 @@
-"""Whose fixture a name of pytest's leads to: a name of ours may be one of the user's, and no shipped scenario may get
-what is the user's. Imports nothing of ours: it is asked in runs that the plugin has no part in."""
+"""Fixture owner: checks whether a fixture name leads to the plugin's fixture or to one of the user's.
+
+A user's fixture may have the same name, and no shipped scenario may get it. This module imports nothing of the plugin,
+because it is also used in runs without a matrix.
+"""
 
 from typing import Final
 
@@ -10,7 +13,7 @@ _OURS: Final = (PLUGIN, "pytest_codexsandbox.pytest_plugin.suite_fixtures")
 
 
 def is_ours(metafunc: pytest.Metafunc, name: str) -> bool:
-    """Whether `name` leads to the plugin's fixture; one of the user's that is called so may be built on it."""
+    """Checks whether `name` leads to the plugin's fixture. A user's fixture of the same name may be built on it."""
     for found in reversed(metafunc._arg2fixturedefs.get(name, ())):
         if found.func.__module__ in _OURS:
             return True
@@ -20,9 +23,9 @@ def is_ours(metafunc: pytest.Metafunc, name: str) -> bool:
 
 
 def use_only_our_fixture(metafunc: pytest.Metafunc, name: str) -> None:
-    """A shipped scenario asks for `name` and for nothing else: no `autouse` of the user's conftest, no `usefixtures` of
-    the ini, no fixture of the user's that is called so. They are about the user's own tests, and would fail or multiply
-    these."""
+    """Gives a shipped scenario the fixture `name` and nothing else: no `autouse` of the user's conftest, no
+    `usefixtures` of the ini, no user's fixture of the same name. Those are for the user's own tests, and would make
+    scenarios fail or multiply."""
     ours = [found for found in metafunc._arg2fixturedefs[name] if found.func.__module__ in _OURS]
     metafunc._arg2fixturedefs[name] = ours
     metafunc.fixturenames[:] = [one for one in metafunc.fixturenames if one in {name, *ours[-1].argnames}]

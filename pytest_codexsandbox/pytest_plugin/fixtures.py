@@ -1,4 +1,4 @@
-"""What tests ask for: `trial` (the shipped scenarios) and `codex_sandbox` (a user's own test)."""
+"""Fixtures: opens `trial` for the shipped scenarios and `codex_sandbox` for a user's own test."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run
 TRIAL = pytest.StashKey[Any]()  # a suite_protocols.SuiteTrial
 NOT_APPLICABLE = pytest.StashKey[str]()
 FAULT = pytest.StashKey[CodexSandboxError]()  # why there is no trial
-LOST = pytest.StashKey[str]()  # a capability that a candidate no longer has
+LOST = pytest.StashKey[str]()  # a capability that the user's own build no longer has
 _NOT_YOURS: Final = "the fixture `{}` is reserved for shipped scenarios; use `codex_sandbox` in your own tests"
 _FOUND_TOO_LATE: Final = (
     "`codex_sandbox` was requested while the test ran, but its cells are made at collection: name it as an argument "
@@ -35,13 +35,13 @@ _FOUND_TOO_LATE: Final = (
 
 
 def open_trial(request: pytest.FixtureRequest) -> Any:
-    """Returns the trial of the item's key, as its suite makes it. What the plan or a probe rules out is skipped, and
-    recorded as n/a with the reason."""
+    """Returns the trial of the item's key, as its suite makes it. Skips what the plan or a probe rules out, and records
+    it as n/a with the reason."""
     run, key, stash = get_run(request.config), _key(request), request.node.stash
     if run.plan is not None and (planned := run.plan.not_applicable.get(str(key), "")):
         _not_applicable(request, planned)
     if FAULT in stash:
-        del stash[FAULT]  # of an attempt before
+        del stash[FAULT]  # from an earlier attempt
     try:
         stash[TRIAL] = run.measurement.runner_of(key).open_trial(key)
     except NotApplicable as why:
@@ -50,7 +50,7 @@ def open_trial(request: pytest.FixtureRequest) -> Any:
         stash[LOST] = why.what
         raise pytest.fail.Exception(why.what, pytrace=False) from None
     except CodexSandboxError as fault:
-        # pytest would parse our files for a traceback that nobody is shown: 20 ms for each of ten thousand items.
+        # pytest would parse the plugin's files for a traceback that is never shown: 20 ms for each of 10,000 items.
         stash[FAULT] = fault
         raise pytest.fail.Exception(str(fault), pytrace=False) from None
     return stash[TRIAL]
@@ -94,18 +94,18 @@ class CodexSandbox:
         timeout: float = 20.0,
         control: bool = True,
     ) -> Observation:
-        """Run `argv` in the sandbox; `looks` are seen from outside before and after.
+        """Runs `argv` in the sandbox; `looks` are seen from outside before and after.
 
         The probe shows that the sandbox is on in this very call, and then becomes the command. The same command also
-        runs once without a sandbox, in a fresh world with the same files and the same time limit: only so a failure
-        can be laid to the sandbox. `control=False` leaves that out, for a command whose effects are not to happen
+        runs once without a sandbox, in a fresh world with the same files and the same time limit. Only that comparison
+        can attribute a failure to the sandbox. `control=False` omits it, for a command whose effects must not happen
         outside; its failures then have no direction.
         """
         check_run(argv, given=given, looks=looks, stdin=stdin, env=env, timeout=timeout)
         cache, key = self._run.measurement.cache, self._trial.key
         cell, own = cache.cells[key.cell], dict(env or {})
         call = Call(stdin=stdin, env=own, timeout=timeout * self._run.settings.timeout_scale)
-        # Python makes a variable of its own where the locale is C: no command of the user's shall find it.
+        # Python adds LC_CTYPE where the locale is C: the user's command must not get it.
         words = {"argv": list(argv), "without": sorted({"LC_CTYPE"} - own.keys())}
         acts = {ACT: Act(verb="become", params=words, given=tuple(given), looks=tuple(looks))}
         environment, subject = cache.resources.enter(cell)
@@ -129,7 +129,8 @@ class CodexSandbox:
         return self._for_the_test(seen)
 
     def _for_the_test(self, seen: Observation) -> Observation:
-        """With placeholders for the world. What the command said is the test's to read: other paths stay there."""
+        """Returns the observation with placeholders for the world. In what the command printed, other paths stay: the
+        test reads them."""
         shown, said = PrivatePaths([seen.world], self._run.places).of(seen), PrivatePaths([seen.world]).of(seen)
         return msgspec.structs.replace(
             shown, stdout=said.stdout, stderr=said.stderr, before=said.before, after=said.after
@@ -156,7 +157,8 @@ class CodexSandbox:
         )
 
     def _sandbox_is_on(self, seen: Observation, command: str) -> Evidence:
-        """Shown as in any call of the probe, whose control is the probe's own."""
+        """Returns the row that the sandbox was on in this call. Its control is the probe's own, as in any call of the
+        probe."""
         key, control = self._trial.key, self._trial.control[0]
         cache = self._run.measurement.cache
         own = cache.assessed(cache.cells[key.cell], key.policy, seen, control)
@@ -185,9 +187,9 @@ def open_sandbox(request: pytest.FixtureRequest) -> Iterator[CodexSandbox]:
 
 
 def _as_utf8(found: PathState) -> str:
-    """A look keeps bytes as Latin-1; a test compares them with the words that it gave."""
+    """Returns the text as UTF-8. A look keeps bytes as Latin-1; a test compares them with the text that it wrote."""
     try:
         data = found.text.encode("latin-1")
-    except UnicodeEncodeError:  # it was written down as words already
+    except UnicodeEncodeError:  # it was stored as text already
         return found.text
     return text_of(data, whole=found.size <= len(data))

@@ -1,4 +1,4 @@
-"""What plugins and conftest files of others say to the hooks of hookspecs.py. Their faults are told as theirs."""
+"""Hook calls: calls the hooks of hookspecs.py in plugins and conftest files, and reports their errors as theirs."""
 
 import traceback
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ _WHY: Final = f"left out by a hook ({CELLS})"
 
 
 def call_cells_hook(config: pytest.Config, found: Expanded) -> Expanded:
-    """The cells as others want them; who is left out is told as everything is that is not planned."""
+    """Returns the cells as the hooks change them. A removed cell is reported as not planned."""
     cells = list(found.cells)
     with _theirs(config, CELLS):
         config.hook.pytest_codexsandbox_cells(config=config, cells=cells)
@@ -41,7 +41,7 @@ def fingerprint_folders(config: pytest.Config) -> tuple[Path, ...]:
 
 
 class RecordHook:
-    """Those who see each record. One that fails is a fault of the run and does not end it."""
+    """Shows each record to the hooks. A hook that fails is an error of the run and does not end it."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -69,12 +69,13 @@ def _theirs(config: pytest.Config, hook: str) -> Iterator[None]:
 
 
 def _program(cell: Cell) -> SubjectSpec:
-    """Whatever writes its configuration."""
+    """Returns the Codex of a cell without its generator: the program is the same with any generator."""
     return msgspec.structs.replace(cell.subject, generator="")
 
 
 def _check(cells: Iterable[object], before: Iterable[Cell]) -> None:
-    """Ids are public: two things with one id could not be told apart, in this run or between two."""
+    """Refuses ambiguous cells. Ids are public: two things with one id could not be told apart, in this run or between
+    two."""
     known: dict[str, object] = {cell.id: cell for cell in before}
     known |= {cell.environment.id: cell.environment for cell in before}
     known |= {f"codex-{cell.subject.label}": _program(cell) for cell in before}
@@ -96,7 +97,8 @@ def _check(cells: Iterable[object], before: Iterable[Cell]) -> None:
 
 
 def _check_types(cell: Cell) -> None:
-    """A cell goes to other processes as JSON, so a Path in the place of a text would be known to this one alone."""
+    """Refuses a value of another type. A cell goes to other processes as JSON: a Path in place of a text would exist in
+    this process alone."""
     try:
         msgspec.convert(msgspec.to_builtins(cell), Cell)
     except (TypeError, msgspec.ValidationError) as fault:

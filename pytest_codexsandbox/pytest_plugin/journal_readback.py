@@ -1,4 +1,5 @@
-"""Read-back of a run: its journal as a reader sees it, compared with what the run found, and the reports made of it."""
+"""Journal read-back: reads the journal of a run as a reader would, compares it with the run's results, and completes
+result files."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from pytest_codexsandbox.reports.result_files import ResultFiles
 def read_back(
     path: Path, records: Mapping[Key, Record], fingerprints: Sequence[Fingerprint]
 ) -> tuple[ReadJournal | None, str]:
-    """Returns the journal, and why it does not say what the run found ("" where it does)."""
+    """Returns the journal, and how it differs from what the run found ("" where it does not)."""
     try:
         done = with_bare_tools(private(read(path)), fingerprints=fingerprints)
     except CodexSandboxError as fault:

@@ -11,7 +11,7 @@ from pytest_codexsandbox.harness.option_defaults import EMPTY_VALUE, REPORT_DIR
 FLAG: Final = "--codex-matrix"
 YES: Final = ("", "1", "true", "yes", "on")
 NO: Final = ("0", "false", "no", "off")
-TYPED: Final = "codexsandbox_typed"  # names of options, in what xdist tells a worker
+TYPED: Final = "codexsandbox_typed"  # key of the typed options' names in the `workerinput` of xdist
 _OURS: Final = ("codex_", "codex-")
 _GROUP: Final = "codexsandbox: the conformance matrix of Codex's sandbox"
 # name, argparse words, ini type, help. The ini twin of `report-dir` is `codex_report_dir`.
@@ -67,7 +67,8 @@ def add(parser: pytest.Parser) -> None:
 
 
 def filled(text: str) -> str:
-    """What an option is given. `--codex-bin "$BUILD"` without such a variable must not measure something else."""
+    """Returns the value of an option, and refuses an empty one. `--codex-bin "$BUILD"` without such a variable must not
+    measure something else."""
     if not text.strip():
         raise argparse.ArgumentTypeError(EMPTY_VALUE)
     return text
@@ -82,7 +83,7 @@ def _without_default(words: dict[str, Any]) -> dict[str, Any]:
 
 
 def bare_flag_first(args: list[str]) -> None:
-    """`--codex-matrix tests` means the default preset and a path: the flag takes a value only with `=`."""
+    """Makes `--codex-matrix tests` mean the default preset and a path: the flag takes a value only with `=`."""
     for index, word in enumerate(args):
         if word == "--":
             return
@@ -91,13 +92,14 @@ def bare_flag_first(args: list[str]) -> None:
 
 
 def wanted(config: pytest.Config) -> bool:
-    """Whether a matrix was asked for, on the command line or in the ini."""
+    """Checks whether a matrix was requested, on the command line or in the ini."""
     asked = config.getoption(dest("matrix"))
     return asked is not None or preset_of_ini(config) is not None
 
 
 def preset_of_ini(config: pytest.Config) -> str | None:
-    """`true` means the default preset, in every way of writing it; "" is that preset, None that nothing is asked."""
+    """Returns the preset that the ini names: "" for the default, None where it requests none. `true` means the default
+    preset, in every way of writing it."""
     value = ini(config, "matrix")
     value = value[0] if isinstance(value, list) and value else value
     word = str(value).strip().lower()
@@ -107,7 +109,8 @@ def preset_of_ini(config: pytest.Config) -> str | None:
 
 
 def typed(config: pytest.Config) -> tuple[str, ...]:
-    """Names of our options on the command line itself. An ini (addopts as well) speaks for many runs."""
+    """Returns the names of the plugin's options on the command line itself. An ini (addopts as well) is for many
+    runs."""
     told = getattr(config, "workerinput", {}).get(TYPED)
     if told is not None:
         return tuple(told)
@@ -117,7 +120,8 @@ def typed(config: pytest.Config) -> tuple[str, ...]:
 
 
 def refuse_without_effect(config: pytest.Config) -> None:
-    """Refuses our options in a run that measures nothing: no matrix is asked for, and no test uses our fixtures."""
+    """Refuses the plugin's options in a run that measures nothing: no matrix is requested, and no test uses its
+    fixtures."""
     if names := typed(config):
         raise pytest.UsageError(
             f"--codex-{names[0]} has no effect here\n"
@@ -127,7 +131,8 @@ def refuse_without_effect(config: pytest.Config) -> None:
 
 
 def refuse_unknown_ini(config: pytest.Config) -> None:
-    """Refuses a key of the ini that is meant for us and that no plugin knows: pytest itself only warns."""
+    """Refuses a key of the ini that is named like the plugin's options and that no plugin knows: pytest itself only
+    warns."""
     known: Any = getattr(getattr(config, "_parser", None), "_inidict", None) or {}
     held: Any = vars(config).get("_inicfg")
     for key in config.inicfg if held is None else held:  # the public name is deprecated from 9.0 on
@@ -145,16 +150,18 @@ def report_dir(config: pytest.Config) -> Path:
 
 
 def base(config: pytest.Config, name: str) -> Path:
-    """From where a relative path counts: that of an ini from the ini's folder, wherever pytest was called."""
+    """Returns the folder where relative paths of an option begin: for an ini the ini's folder, wherever pytest was
+    called."""
     typed = config.getoption(dest(name)) or config.inipath is None or ini(config, name) is None
     return config.invocation_params.dir if typed or config.inipath is None else config.inipath.parent
 
 
 def ini(config: pytest.Config, name: str) -> Any:
-    """pytest 9's native TOML insists on one type for each key; a list, a word, `true` and a number are welcome here."""
+    """Returns the value of an ini key. pytest 9's native TOML insists on one type for each key; here a list, a word,
+    `true` and a number are accepted."""
     try:
         return config.getini(dest(name))
-    except ValueError as fault:  # of a switch that is neither yes nor no, up to 9.0
+    except ValueError as fault:  # a switch that is neither yes nor no, up to 9.0
         raise pytest.UsageError(f"{dest(name)}: {fault}") from None
     except (TypeError, pytest.UsageError):  # 9.0 raises the one, 9.2 the other
         held: Any = getattr(config, "_inicfg", None) or config.inicfg

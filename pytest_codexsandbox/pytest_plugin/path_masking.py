@@ -1,4 +1,4 @@
-"""Masking: real paths of a run, and the words that stand for them in every report."""
+"""Path masking: real paths of a run, and the words that replace them in every report."""
 
 from pathlib import Path
 from typing import Final
@@ -11,21 +11,21 @@ _WITH_HOME: Final = "shows the home"
 
 
 def places_of(worlds: Path) -> dict[str, str]:
-    """Paths that no report shows, and the words that stand for them."""
+    """Returns the paths that no report shows, and the words that replace them."""
     home = home_folder()
     found = {home: HOME} if home.startswith("/") and home.strip("/") else {}
     return found | {str(cache_folder()): CACHE, str(worlds): RUN}
 
 
 class Masks:
-    """Replacements for each set of worlds, compiled once."""
+    """Path replacements for each set of worlds, compiled once."""
 
     def __init__(self, places: dict[str, str]) -> None:
         self._places = places
         self._made: dict[tuple[str, ...], PrivatePaths] = {}
 
     def of(self, trial: SuiteTrial | None) -> PrivatePaths:
-        """Returns what replaces the paths of a trial's worlds, and those of the run."""
+        """Returns the replacement of the paths of a trial's worlds and of the run."""
         seen = (*trial.seen, *trial.control) if trial is not None else ()
         worlds = {one.world.id: one.world for one in seen if one.world is not None}
         shows_home = trial is not None and trial.shows_home

@@ -26,7 +26,7 @@ class Step(NamedTuple):
 
 
 class Prefetcher:
-    """Registered in every process that runs items."""
+    """Starts calls and environments ahead. Registered in every process that runs items."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._run: PytestRun = get_run(config)
@@ -49,7 +49,8 @@ class Prefetcher:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
-        """An item's call is performed in its setup. Afterwards Codex has nothing to do until the next one starts."""
+        """Starts the next call after an item's setup. The setup performs the item's own call; afterwards Codex has
+        nothing to do until the next one starts."""
         done = yield
         here = self._steps.get(item)
         if here is not None:
@@ -69,7 +70,7 @@ class Prefetcher:
         coming = self._steps.get(item)
         if coming is None or coming.environment.id != here.environment.id:
             return False
-        if self._run.is_worker and coming.unit != here.unit:  # perhaps another worker's
+        if self._run.is_worker and coming.unit != here.unit:  # another worker may run it
             return False
         key = item.stash[KEY]
         return self._run.measurement.runner_of(key).prefetch(key)
@@ -106,8 +107,8 @@ def _steps(items: Sequence[pytest.Item], plan: Plan) -> dict[pytest.Item, Step]:
 
 @contextmanager
 def _patient() -> Iterator[None]:
-    """Gives the thread that performs the next call its turn at once. By default a thread of Python waits 5 ms for
-    another one that computes: at each answer of the agent, and a call has several."""
+    """Gives the thread of the next call its turn at once. By default a thread of Python waits 5 ms for a thread that
+    computes: at each answer of the agent, and a call has several."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, _TURN))
     try:

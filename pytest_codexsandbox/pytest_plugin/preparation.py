@@ -1,6 +1,6 @@
-"""Preparation: brings what a run needs before its first test, with the progress in sight.
+"""Preparation: obtains what a run needs before its first test, with visible progress.
 
-What cannot be brought is no error here: each of its cells says so.
+What is unavailable is no error here: each of its cells reports it.
 """
 
 import sys
@@ -31,7 +31,7 @@ def on_screen(config: pytest.Config) -> Iterator[None]:
 
 
 def have_tools(config: pytest.Config, plan: Plan, writers: GeneratorSet) -> None:
-    """Installs generators that a registry has."""
+    """Installs the generators that come from a registry."""
     asked = tools(plan, writers)
     if not asked:
         return
@@ -52,7 +52,7 @@ def have_environments(config: pytest.Config, plan: Plan) -> None:
 
 
 def have_subjects(config: pytest.Config, plan: Plan, resolver: CodexResolver) -> dict[SubjectSpec, Unavailable]:
-    """Downloads each Codex. Returns why some are unavailable; InputError for a binary that is none."""
+    """Downloads each Codex. Returns why some are unavailable. Raises InputError for a binary that is no Codex."""
     faults: dict[SubjectSpec, Unavailable] = {}
     with on_screen(config):
         for spec in dict.fromkeys(cell.subject for cell in plan.cells):

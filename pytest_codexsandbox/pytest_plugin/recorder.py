@@ -1,4 +1,4 @@
-"""From a pytest report to a record: the judge decides, and the report shows what it decided."""
+"""Recorder: makes a record of each pytest report. The judge decides, and the report shows the verdict."""
 
 import base64
 import hashlib
@@ -34,7 +34,7 @@ MACHINE_FAULTS: Final = (CodexSandboxError, OSError, MemoryError, TimeoutError)
 
 
 class Recorder:
-    """Registered in every process that runs items."""
+    """Records results. Registered in every process that runs items."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config, self.run = config, get_run(config)
@@ -55,7 +55,7 @@ class Recorder:
             traceback = report.longrepr
             show(report, record)
             if record.suite == USER and report.failed and report.when == "call" and not _is_ours(call):
-                report.longrepr = traceback or report.longrepr  # pytest tells a user's own assertion better
+                report.longrepr = traceback or report.longrepr  # pytest explains a user's own assertion better
             setattr(report, TOLD, record.suite != USER)
             self._attach(item, record)
         if record is not None or self.run.events.lines:
@@ -159,7 +159,7 @@ class Recorder:
         return record
 
     def _write_repro(self, trial: SuiteTrial, record: Record) -> str:
-        """Writes the script of the suite. A folder that cannot be written costs the script alone."""
+        """Writes the repro script of the suite. Where the folder cannot be written, only the script is missing."""
         script = self.run.measurement.runner_of(record.key).repro(trial, record)
         if not script:
             return ""
@@ -180,7 +180,7 @@ class Recorder:
 
 
 def _set_properties(item: pytest.Item, report: pytest.TestReport, record: Record) -> None:
-    """Adds the result's fields to what pytest's reports carry; those of an earlier attempt go."""
+    """Adds the result's fields to the properties of pytest's reports. Removes those of an earlier attempt."""
     earlier = item.stash.get(RECORD, None)
     gone = set(properties(earlier).items()) if earlier is not None else set()
     kept = [pair for pair in item.user_properties if pair not in gone]
@@ -189,7 +189,8 @@ def _set_properties(item: pytest.Item, report: pytest.TestReport, record: Record
 
 
 def lost_capability(key: Key, reason: str) -> Record:
-    """Known from the binary's own words and from what was measured of released ones; never covered by a deviation."""
+    """Returns the record of a lost capability, known from the binary's probe and from what releases were measured to
+    do. No deviation covers it."""
     cause = Diagnosis(
         fingerprint=LOST_CAPABILITY,
         cause=f"A capability was lost: {reason}.",
@@ -200,14 +201,15 @@ def lost_capability(key: Key, reason: str) -> Record:
 
 
 def repro_name(key: Key) -> Path:
-    """Short, so that the line to paste is one line on a narrow terminal; the script itself says what it shows."""
+    """Returns a short name, so that the line to paste is one line on a narrow terminal. The script itself says what it
+    shows."""
     digest = base64.b32encode(hashlib.sha256(str(key).encode()).digest()[:5]).decode().lower()
     topic = "".join(sign for sign in key.promise.partition(".")[0] if sign.isalnum())
     return Path("repro") / f"{topic[:10]}-{digest}.sh"
 
 
 def show(report: pytest.TestReport, record: Record) -> None:
-    """pytest's own outcome says what the record says; it never says more."""
+    """Makes pytest's own outcome say what the record says, and never more."""
     if record.verdict in RED:
         report.outcome = "failed"
         report.longrepr = record_text(record)
@@ -242,19 +244,20 @@ def _message(call: pytest.CallInfo[None]) -> str:
 
 
 def _told(fault: CodexSandboxError) -> str:
-    """On one line."""
+    """Returns an error on one line."""
     return "; ".join(" ".join(line.split()) for line in str(fault).splitlines())[:_LONGEST]
 
 
 def _line_of(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
-    """The line of the user's own file in which it happened."""
+    """Returns the line of the user's own file in which the error happened."""
     entries = call.excinfo.traceback if call.excinfo is not None else ()
     lines = [entry.lineno + 1 for entry in entries if Path(str(entry.path)) == item.path]
     return f"{item.nodeid.partition('::')[0]}:{lines[-1]}" if lines else item.nodeid
 
 
 def _is_ours(call: pytest.CallInfo[None]) -> bool:
-    """An error that says in words what is wrong: a traceback would show this plugin's own lines."""
+    """Checks whether codexsandbox raised the error. Its message says what is wrong; a traceback would show the plugin's
+    own lines."""
     return call.excinfo is not None and isinstance(call.excinfo.value, CodexSandboxError)
 
 
@@ -273,5 +276,5 @@ def _facts(run: PytestRun, trial: SuiteTrial) -> dict[str, Any]:
     try:
         profile = cell.environment.profile if cell.environment.container else ""
         return {**resources.pool.facts(cell.environment), "codex": version, "profile": profile}
-    except CodexSandboxError:  # it does not stand: then nothing of it explains anything
+    except CodexSandboxError:  # the environment is not open, so its facts explain nothing
         return {"codex": version}

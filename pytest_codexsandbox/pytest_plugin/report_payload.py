@@ -1,4 +1,5 @@
-"""What rides on a pytest report from the process that measured to the one that keeps the journal."""
+"""Report payload: data that a pytest report carries from the process that measured to the one that writes the
+journal."""
 
 from typing import Final
 
@@ -21,7 +22,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def put(report: object, payload: Payload) -> None:
-    """As text: it survives every way in which a report may travel."""
+    """Attaches the payload as text, which survives every way in which a report may travel."""
     setattr(report, ATTRIBUTE, _encoded(payload).decode())
 
 

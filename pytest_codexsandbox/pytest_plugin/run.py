@@ -1,4 +1,4 @@
-"""Run: what each process of a pytest run knows of it. Request, plan, folders, and what it measures with."""
+"""Run: what each process of a pytest run knows: request, plan, folders, and what it measures with."""
 
 import hashlib
 import os
@@ -40,7 +40,7 @@ from pytest_codexsandbox.registry import cache_folder, data_folder
 from pytest_codexsandbox.suite_protocols import Suite
 
 RUN: Final = pytest.StashKey["PytestRun"]()
-FOLDER: Final = "codexsandbox_folder"  # of the run, in what xdist tells a worker (the plugin tells it too)
+FOLDER: Final = "codexsandbox_folder"  # key of the run's folder in the `workerinput` of xdist (set in plugin.py too)
 
 
 class PytestRun:
@@ -52,7 +52,7 @@ class PytestRun:
         self.plan: Plan | None = None
         self.functions: dict[str, Callable[..., object]] = {}
         self.user_promises: dict[str, Promise] = {}
-        self.events = TerminalEvents(config, self.worker)  # what is drained rides on the next report
+        self.events = TerminalEvents(config, self.worker)  # the next report carries what is drained
         self.attempts: dict[Key, int] = {}
 
     # ---- pure: what could be planned
@@ -94,27 +94,28 @@ class PytestRun:
 
     @cached_property
     def files(self) -> frozenset[str]:
-        """Of scenarios that promise anything here."""
+        """Returns the scenario files with promises of this run."""
         return frozenset(function.__code__.co_filename for _, function in self.planner.parts.pairs)
 
     def base_plan(self) -> Plan:
-        """What the options ask for, before pytest's own selection (-k, --lf, paths)."""
+        """Returns the plan that the options ask for, before pytest's own selection (-k, --lf, paths)."""
         return self.planner.plan
 
     def sides_of(self, cell: Cell, door: str, policies: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Where a test of the user's own is asked: beside a generator, where a file counts, under what it leads to."""
+        """Returns the doors and policies of a user's own test. In a cell with a generator: where a file counts, under
+        the policies that the generator leads to."""
         if not cell.subject.generator:
             return [(door, policy) for policy in policies]
         return [side for side in self.planner.parts.sides[SANDBOX].of(cell) if side[1] in policies]
 
     @property
     def suites(self) -> Mapping[str, Suite[Any]]:
-        """The suites that have a part in this run, by name."""
+        """Returns the suites that have a part in this run, by name."""
         return self.planner.parts.suites
 
     @property
     def scenario_folders(self) -> dict[Path, str]:
-        """Folder → the first suite that has its promises there."""
+        """Returns each folder with the first suite that has its promises there."""
         found: dict[Path, str] = {}
         for name, suite in self.suites.items():
             found.setdefault(suite.folder(), name)
@@ -153,7 +154,7 @@ class PytestRun:
         )
 
     def cover(self, key: Key, record: Record, version: str) -> Record:
-        """The record as the known deviations see it, for the sign that pytest shows at once."""
+        """Returns the record as known deviations change it, for the sign that pytest shows at once."""
         if self.plan is None:
             return record
         today = datetime.now(UTC).date()
@@ -165,7 +166,7 @@ class PytestRun:
     # ---- folders
     @cached_property
     def folder(self) -> Path:
-        """The journal's and the reports' own: made by the controller, told to its workers."""
+        """Returns the folder of the journal and the reports. The controller makes it and passes it to its workers."""
         given = getattr(self.config, "workerinput", {}).get(FOLDER)
         if given:
             try:
@@ -176,13 +177,14 @@ class PytestRun:
         return run_folder.fresh(self.settings.report_dir)
 
     def adopt(self, folder: Path) -> None:
-        """The folder that workers made before anybody kept a journal."""
+        """Uses the folder that workers made before a controller wrote a journal."""
         self.__dict__["folder"] = folder
         run_folder.pass_over(folder.parent)
 
     @cached_property
     def worlds(self) -> Path:
-        """Where environments live: below the cache, never below the temp directory, which Codex refuses."""
+        """Returns the folder of the environments: below the cache, never below the temp directory, which Codex
+        refuses."""
         mark = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:8]
         return cache_folder() / "runs" / f"{self.folder.name}-{mark}"
 
@@ -234,7 +236,7 @@ class PytestRun:
 
 
 def get_run(config: pytest.Config) -> PytestRun:
-    """The run of this process, made when it is first needed."""
+    """Returns the run of this process, made when it is first needed."""
     if RUN not in config.stash:
         config.stash[RUN] = PytestRun(config)
     return config.stash[RUN]
@@ -242,7 +244,7 @@ def get_run(config: pytest.Config) -> PytestRun:
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Our words, without a traceback and with pytest's exit code 4."""
+    """Turns errors of codexsandbox into usage errors: no traceback, and pytest's exit code 4."""
     try:
         yield
     except CodexSandboxError as fault:

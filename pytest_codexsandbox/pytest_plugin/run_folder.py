@@ -1,4 +1,4 @@
-"""The folder of a run, below the one that the user names: journal, reports, repros."""
+"""Run folder: holds the journal, reports and repros of a run, below the folder that the user names."""
 
 import re
 from contextlib import suppress
@@ -12,7 +12,7 @@ _NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(-\d+)?")
 
 
 def fresh(parent: Path) -> Path:
-    """A new folder named by the time; a second run in the same second gets a number."""
+    """Makes a folder named by the time. A second run in the same second gets a number."""
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
     for number in range(1000):
         folder = parent / (stamp if not number else f"{stamp}-{number}")
@@ -34,8 +34,8 @@ def none(parent: Path, why: str) -> InputError:
 
 
 def pass_over(parent: Path) -> None:
-    """Git leaves a folder alone that holds runs and nothing else. One that holds anything of the user's is not ours to
-    speak of: `--codex-report-dir .` hides no project."""
+    """Makes git ignore a folder that holds runs and nothing else. A folder with anything of the user's is left alone:
+    `--codex-report-dir .` hides no project."""
     with suppress(OSError):
         if all(_NAME.fullmatch(path.name) for path in parent.iterdir()):
             with (parent / ".gitignore").open("x") as file:

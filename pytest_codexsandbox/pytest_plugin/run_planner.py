@@ -13,7 +13,7 @@ from pytest_codexsandbox.pytest_plugin import hook_calls
 from pytest_codexsandbox.pytest_plugin.options import base, typed
 from pytest_codexsandbox.pytest_plugin.settings import Settings, generator_options, workers
 
-FACTS: Final = "codexsandbox_known"  # what planning depends on, in what xdist tells a worker
+FACTS: Final = "codexsandbox_known"  # key of the planning facts in the `workerinput` of xdist
 
 
 class PytestPlanner(Planner):
@@ -23,7 +23,7 @@ class PytestPlanner(Planner):
         self._interrupted = False
 
     def look_up(self) -> PlanningFacts:
-        """The process that the user started asks; its workers are told."""
+        """Gathers the facts in the process that the user started. Its workers receive them."""
         told = getattr(self._config, "workerinput", {}).get(FACTS)
         if told:
             return msgspec.json.decode(told, type=PlanningFacts)

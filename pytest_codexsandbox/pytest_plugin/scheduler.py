@@ -1,7 +1,8 @@
-"""Who runs what under xdist: all items of one share go to one worker, in the plan's order.
+"""Scheduler: decides which xdist worker runs which items. One worker gets all items of a work unit, in the plan's
+order.
 
-xdist's own loadgroup stops grouping on pytest 9.2 and hangs when a worker dies (measured); this one is small because
-a worker gets whole shares. The item that killed a worker is not tried again; the rest of its share moves on.
+xdist's own loadgroup stops grouping on pytest 9.2 and hangs when a worker dies (measured). This scheduler is small
+because a worker gets whole work units. The item that killed a worker is not tried again; the rest of its unit moves on.
 """
 
 from collections import OrderedDict
@@ -19,7 +20,7 @@ from pytest_codexsandbox.pytest_plugin.work_units import NOBODYS, WorkUnit
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-# Its name up to xdist 3.6, and since.
+# The function's name up to xdist 3.6, and since.
 _tx_specs: Final = getattr(workermanage, "parse_tx_spec_config", None) or workermanage.parse_spec_config
 
 
@@ -35,7 +36,7 @@ class EnvironmentScheduler:
         self._last: dict[WorkerController, WorkUnit] = {}
         self._deck = WorkQueue((), share)
 
-    # ---- what xdist asks
+    # ---- state that xdist reads
     @property
     def nodes(self) -> "list[WorkerController]":
         return list(self._pending)
@@ -52,7 +53,7 @@ class EnvironmentScheduler:
     def has_pending(self) -> bool:
         return bool(self._deck) or any(self._pending.values())
 
-    # ---- what xdist tells
+    # ---- events that xdist reports
     def add_node(self, node: "WorkerController") -> None:
         self._pending[node] = []
 
@@ -68,14 +69,14 @@ class EnvironmentScheduler:
         self._feed(node)
 
     def mark_test_pending(self, item: str) -> None:
-        """xdist's `--dist each` alone needs it; an item is never given twice here."""
+        """Raises NotImplementedError. Only xdist's `--dist each` needs it, and here an item is never given twice."""
         raise NotImplementedError("an item that ran is not run again")
 
     def remove_pending_tests_from_node(self, node: "WorkerController", indices: Sequence[int]) -> None:
         self._pending[node] = [index for index in self._pending[node] if index not in set(indices)]
 
     def remove_node(self, node: "WorkerController") -> str | None:
-        """A worker ended. What it was running is lost; the rest of its items goes on elsewhere."""
+        """Removes a worker that ended. The item that it was running is lost; its other items go to other workers."""
         left = self._pending.pop(node)
         self._collections.pop(node, None) if self.collection is None else None
         if not left or self.collection is None:
@@ -100,7 +101,8 @@ class EnvironmentScheduler:
 
     # ---- inside
     def _feed(self, node: "WorkerController") -> None:
-        """A worker gets a new share when at most one item is left to it; with nothing left to give it may go home."""
+        """Gives a worker a new unit when at most one item is left to it. Shuts the worker down when nothing is left to
+        give."""
         if node.shutting_down or node not in self._collections:
             return
         while len(self._pending[node]) <= 1:

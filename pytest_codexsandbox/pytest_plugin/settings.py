@@ -1,4 +1,4 @@
-"""What was asked for, from command line and ini, as data. A contradiction is one clear error."""
+"""Settings: options from the command line and the ini, as data. A contradiction is one clear error."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -64,12 +64,12 @@ def settings(config: pytest.Config) -> Settings:
 
 
 def generator_options(config: pytest.Config) -> tuple[str, ...]:
-    """Returns the given options about how generators run. An ini gives them for the runs that have generators."""
+    """Returns the typed options about how generators run. Those of an ini are for the runs that have generators."""
     return tuple(name for name in ("generator-in", "generator-unconfined") if config.getoption(dest(name)))
 
 
 def _file_of_ini(config: pytest.Config, preset: str) -> str:
-    """A matrix file that the ini names, wherever pytest was called."""
+    """Returns the path of a matrix file that the ini names, wherever pytest was called; else the preset itself."""
     path = base(config, "matrix") / preset
     return str(path) if path.parent != config.invocation_params.dir and path.is_file() else preset
 
@@ -109,7 +109,7 @@ def _words(config: pytest.Config, name: str) -> tuple[str, ...]:
 
 
 def _first(value: Any) -> str | None:
-    """A single word of an ini value."""
+    """Returns the single word of an ini value."""
     if value is None or value is False:
         return None
     return str(value[0] if isinstance(value, list) else value)
@@ -122,6 +122,6 @@ def _listed(value: Any) -> list[str]:
 
 
 def workers(config: pytest.Config) -> int:
-    """How many of xdist's will work side by side."""
+    """Returns how many workers of xdist will run side by side."""
     counted = (spec.partition("*") for spec in config.getoption("tx", None) or ())
     return max(1, sum(int(count) if star and count.isdigit() else 1 for count, star, _ in counted))

@@ -1,4 +1,5 @@
-"""Suite fixtures: registers the fixture of each installed suite; those of the shipped ones are the plugin's own."""
+"""Suite fixtures: registers the fixture of each installed suite. The plugin's module has those of the shipped
+suites."""
 
 from collections.abc import Iterable
 from types import ModuleType
@@ -13,7 +14,8 @@ NAME: Final = "codexsandbox-suite-fixtures"
 
 
 def register(manager: pytest.PytestPluginManager) -> None:
-    """Registers the fixtures that the plugin's module does not have. InputError for a suite that cannot be loaded."""
+    """Registers the fixtures that the plugin's module does not have. Raises InputError for a suite that cannot be
+    loaded."""
     plugin = next(one for one in manager.get_plugins() if getattr(one, "__name__", "") == PLUGIN)
     others = [suite.fixture for suite in installed_suites().values() if not hasattr(plugin, suite.fixture)]
     if others and not manager.hasplugin(NAME):
@@ -21,7 +23,7 @@ def register(manager: pytest.PytestPluginManager) -> None:
 
 
 def _module(names: Iterable[str]) -> ModuleType:
-    """pytest finds fixtures as attributes of a module."""
+    """Returns a module with the fixtures as attributes, where pytest finds them."""
     made = ModuleType(NAME)
     for name in names:
         setattr(made, name, pytest.fixture(name=name)(_fixture()))
@@ -30,7 +32,7 @@ def _module(names: Iterable[str]) -> ModuleType:
 
 def _fixture() -> Any:
     def suite_trial(request: pytest.FixtureRequest) -> Any:
-        """Collects the evidence of a promise: what the scenarios of an installed suite ask for."""
+        """Returns the trial of a promise, for the scenarios of an installed suite."""
         from pytest_codexsandbox.pytest_plugin.fixtures import open_trial
 
         return open_trial(request)

@@ -1,6 +1,6 @@
-"""What the closing screen tells cause by cause, pytest does not tell again item by item.
+"""Terminal filter: keeps pytest from repeating item by item what the closing screen explains cause by cause.
 
-A release that cannot be had is one block and not three hundred tracebacks. With `-v` pytest tells its part as well.
+An unavailable release is one block and not three hundred tracebacks. With `-v` pytest prints its part as well.
 """
 
 from collections.abc import Generator, Mapping
@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-TOLD: Final = "codexsandbox_told"  # of a report whose record the closing screen explains; it travels with the report
+TOLD: Final = "codexsandbox_told"  # attribute of a report that the closing screen explains; it travels with the report
 _KINDS: Final = ("failed", "error", "skipped", "xfailed")
 
 
@@ -30,7 +30,8 @@ class TerminalFilter:
 
 
 def count_as_failed(config: pytest.Config, late: Mapping[str, str]) -> None:
-    """Moves tests from pytest's passed to its failed ones: node id → why. Their verdict is known only at the end."""
+    """Moves tests from pytest's passed to its failed ones, by node id with the reason. Their verdict is known only at
+    the end."""
     reporter: Any = config.pluginmanager.getplugin("terminalreporter")
     if reporter is None or not late:
         return

@@ -1,4 +1,4 @@
-"""Terminal messages: a line during a test, past pytest's output capture."""
+"""Terminal messages: prints a line during a test, past pytest's output capture."""
 
 import sys
 from contextlib import nullcontext
@@ -9,7 +9,7 @@ from pytest_codexsandbox.harness.event_sink import JournalEvents
 
 
 class TerminalEvents(JournalEvents):
-    """The events of a worker of pytest: lines ride on its next report, words go to the terminal."""
+    """Event sink of a pytest process: its next report carries the lines, messages go to the terminal."""
 
     def __init__(self, config: pytest.Config, worker: str) -> None:
         super().__init__(worker)
@@ -21,7 +21,7 @@ class TerminalEvents(JournalEvents):
 
 def notify(config: pytest.Config, line: str) -> None:
     capture = config.pluginmanager.getplugin("capturemanager")
-    # A worker of xdist has a terminal that nobody sees; its stderr is that of the run, in the middle of a line of dots.
+    # The terminal of an xdist worker is not shown; its stderr is that of the run, in the middle of a line of dots.
     terminal = None if hasattr(config, "workerinput") else config.pluginmanager.getplugin("terminalreporter")
     with capture.global_and_fixture_disabled() if capture else nullcontext():
         if terminal is None:
@@ -29,11 +29,11 @@ def notify(config: pytest.Config, line: str) -> None:
         else:
             terminal.ensure_newline()
             terminal.write_line(f"codexsandbox: {line}")
-            terminal.flush()  # into a log as well: it is said because nothing else comes now
+            terminal.flush()  # into a log as well: no other output comes now
 
 
 def tell_last(config: pytest.Config, reason: str) -> int:
-    """Prints a reason for the exit code after pytest's own last line; returns the code that it begins with."""
+    """Prints a reason for the exit code after pytest's own last line. Returns the code that it begins with."""
     code, _, words = reason.partition(" ")
     terminal = config.pluginmanager.getplugin("terminalreporter")
     if terminal is not None:

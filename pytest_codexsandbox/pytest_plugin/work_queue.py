@@ -1,7 +1,7 @@
-"""Which share a worker gets next. Pure.
+"""Work queue: decides which work unit a worker gets next. Pure.
 
-A worker stays with a family as long as it has shares (what a generator does without a file, its Codex, its environment
-are there already), then goes to one that nobody has begun. With none left it helps where most is left to do.
+A worker stays with a family as long as it has units: its generator's run without a file, its Codex and its environment
+are ready. Then it takes a family that no worker has begun. With none left it helps where most is left to do.
 """
 
 from collections import OrderedDict
@@ -10,15 +10,15 @@ from typing import Final
 
 from pytest_codexsandbox.pytest_plugin.work_units import NOBODYS, WorkUnit
 
-CHUNK: Final = 20  # of items that are not ours: how many go to a worker at once
+CHUNK: Final = 20  # items outside the matrix that go to a worker at once
 Dealt = tuple[WorkUnit, list[int]]
 
 
 class WorkQueue:
-    """All that nobody has yet."""
+    """Holds all items that no worker has yet."""
 
     def __init__(self, names: Sequence[str], share: Callable[[str], WorkUnit]) -> None:
-        self._back: list[Dealt] = []  # of a worker that died
+        self._back: list[Dealt] = []  # units of workers that died
         self._families: OrderedDict[str, OrderedDict[WorkUnit, list[int]]] = OrderedDict()
         self._begun: set[str] = set()
         others: list[int] = []
@@ -37,7 +37,7 @@ class WorkQueue:
         self._back.insert(0, (share, items))
 
     def next(self, last: WorkUnit) -> Dealt | None:
-        """For a worker that had `last`. None: nothing is left."""
+        """Returns the next unit for a worker that had `last`. None: nothing is left."""
         if self._back:
             return self._back.pop(0)
         if self._families:
@@ -45,7 +45,7 @@ class WorkQueue:
         return (NOBODYS, self._others.pop(0)) if self._others else None
 
     def _worth(self, family: str, last: WorkUnit) -> tuple[bool, bool, bool, int]:
-        """Of equals the first in the plan is taken."""
+        """Returns how well a family suits a worker. Of equals, the first in the plan is taken."""
         shares = self._families[family]
         same_place = next(iter(shares)).environment == last.environment
         return family == last.family, family not in self._begun, same_place, sum(map(len, shares.values()))

@@ -1,7 +1,7 @@
-"""Work units: what stays together when workers share the items of a run. Pure: the same in every process.
+"""Work units: items that stay together when workers share a run. Pure: the same in every process.
 
-An environment is dear, so what is measured in it stays with one worker. Cases that stand alone (of a generator, which
-runs outside of it) may be shared, case by case.
+An environment is expensive, so everything measured in it stays with one worker. Cases that stand alone (of a generator,
+which runs outside the environment) may be shared, case by case.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,12 +13,12 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.pytest_plugin.collection import key_id
 
-WHOLE: Final = ""  # the share of what is not shared
+WHOLE: Final = ""  # the part of a unit that is not split
 
 
 class WorkUnit(NamedTuple):
-    """Items that one worker runs, one after the other. `family`: shares that have something in common which is made
-    once for each worker; `environment`: what a family has in common with others."""
+    """Items that one worker runs, one after the other. `family`: units with common parts that are made once for each
+    worker. `environment`: what a family has in common with others."""
 
     environment: str
     family: str
@@ -26,11 +26,12 @@ class WorkUnit(NamedTuple):
 
 
 NOBODYS: Final = WorkUnit("", "")
-"""Of items that are not ours."""
+"""Unit of the items outside the matrix."""
 
 
 def share_of(key: Key, cell: Cell, suites: SuiteIndex) -> WorkUnit:
-    """Checks of one case lean on one story. Those without a case (strains, the known generators) are a share too."""
+    """Returns the unit of a key. Checks of one case need one case run. Keys without a case (stress checks, control
+    generators) are a unit too."""
     whole = whole_of(cell)
     return whole._replace(part=f"case {key.case}") if suites.stands_alone(key) else whole
 
@@ -41,9 +42,9 @@ def whole_of(cell: Cell) -> WorkUnit:
 
 
 class WorkUnitIndex:
-    """Node ids are looked up, never parsed: those of `keys` one by one. Every other item of a cell's environment
-    carries the cell's id, behind what a user's own parametrization puts there. The longest id that fits is it: one may
-    end like another."""
+    """Looks node ids up and never parses them: those of `keys` one by one. Every other item of a cell's environment has
+    the cell's id, behind what a user's own parametrization puts there. The longest id that fits counts, because one id
+    may end like another."""
 
     def __init__(self, cells: Iterable[Cell], keys: Iterable[Key], suites: SuiteIndex) -> None:
         by_id: Mapping[str, Cell] = {cell.id: cell for cell in cells}

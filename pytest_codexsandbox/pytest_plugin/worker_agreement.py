@@ -4,7 +4,7 @@ from pytest_codexsandbox.model.journal_lines import EnvironmentLine, Line, Subje
 
 
 class WorkerAgreement:
-    """Each worker looks up programs and images for itself; the controller sees what each of them found."""
+    """Compares in the controller what each worker found when it looked up programs and images for itself."""
 
     def __init__(self) -> None:
         self.versions: dict[str, str] = {}  # subject label → version

@@ -1,5 +1,7 @@
-"""What processes of a run tell each other by its folder: an xdist worker its plan before, and what it left behind
-after; the controller that it has been interrupted."""
+"""Worker files: files in the run's folder by which processes of a run exchange data.
+
+An xdist worker writes its plan before it runs and its leaks afterwards. The controller writes that it was interrupted.
+"""
 
 import os
 from contextlib import suppress
@@ -16,7 +18,7 @@ STOP_FILE: Final = "stop"
 
 
 def write_plan(folder: Path, worker: str, plan: Plan) -> None:
-    """From a worker to the controller, which does not collect."""
+    """Writes a worker's plan for the controller, which does not collect."""
     part = folder / f".{PLAN_FILE.format(worker=worker)}.part"
     part.write_bytes(msgspec.json.encode(plan))
     part.replace(folder / PLAN_FILE.format(worker=worker))
@@ -33,13 +35,13 @@ def read_plan(folder: Path, worker: str) -> Plan | None:
 
 
 def write_leaks(folder: Path, worker: str, leaks: tuple[str, ...]) -> None:
-    """Nothing to tell is no file."""
+    """Writes the leaks of a process. Without leaks there is no file."""
     if leaks:
         (folder / LEAKS_FILE.format(worker=worker or "main")).write_bytes(msgspec.json.encode(leaks))
 
 
 def read_leaks(folder: Path) -> tuple[str, ...]:
-    """Of every process of the run."""
+    """Reads and removes the leaks of every process of the run."""
     found: list[str] = []
     for path in sorted(folder.glob(LEAKS_FILE.format(worker="*"))):
         found += msgspec.json.decode(path.read_bytes(), type=list[str])
@@ -48,13 +50,13 @@ def read_leaks(folder: Path) -> tuple[str, ...]:
 
 
 def write_stop(folder: Path) -> None:
-    """To workers. xdist closes their channel alone, and they would work on for five seconds."""
-    with suppress(OSError):  # then they do
+    """Asks workers to stop. xdist only closes their channel, and they would work on for five seconds."""
+    with suppress(OSError):  # then they work on
         (folder / STOP_FILE).touch()
 
 
 def is_stopped(folder: Path) -> bool:
-    return os.path.exists(folder / STOP_FILE)  # noqa: PTH110 - asked after every item, and four times as fast
+    return os.path.exists(folder / STOP_FILE)  # noqa: PTH110 - called after every item, and four times as fast
 
 
 def remove_stop(folder: Path) -> None:
