@@ -1,1 +1,1 @@
-"""The journal on disk."""
+"""Journal: reads and writes the journal on disk."""

@@ -1,7 +1,7 @@
-"""The journal on disk: one JSON line for each thing known, written once, read strictly.
+"""Journal on disk: one JSON line for each thing known, written once, read strictly.
 
-A full disk must not end a run: what could not be written is kept in `fault`, the file is cut back to its last whole
-line, and the ledger then does not add up because the results are missing from it.
+A full disk must not end a run. What could not be written is kept in `fault`, and the file is cut back to its last whole
+line. The ledger then does not add up, because the results are missing from it.
 """
 
 import os
@@ -35,7 +35,7 @@ _AGAIN: Final = "give the journal.ndjson of a run, or run again: pytest --codex-
 
 
 class JournalWriter:
-    """The writer. Unbuffered, so that a killed process leaves every line that it wrote."""
+    """Writes a journal, unbuffered, so that a killed process leaves every line that it wrote."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -48,7 +48,7 @@ class JournalWriter:
 
     @classmethod
     def open(cls, folder: Path, run_line: RunLine) -> "JournalWriter":
-        """Start a new journal in `folder`, which must not have one."""
+        """Starts a new journal in `folder`, which must not have one."""
         path = folder / FILE
         next_step = "give a folder that can be written: --codex-report-dir DIR"
         with os_errors_as(InputError, "the journal cannot be written", where=path, next_step=next_step):
@@ -92,7 +92,7 @@ class JournalWriter:
             return self._encoder.encode(spelled(msgspec.to_builtins(line, enc_hook=repr)))
 
     def sync(self) -> None:
-        """On the disk, not only in its cache: the plan, before the first effect."""
+        """Flushes the journal to the disk, not only to its cache: the plan, before the first effect."""
         try:
             os.fsync(self._descriptor)
         except OSError as error:
@@ -121,7 +121,7 @@ class JournalWriter:
 
 
 def read(path: str | Path) -> ledger.ReadJournal:
-    """The journal at `path` (or in the folder `path`), or InputError that says what is wrong in which line."""
+    """Returns the journal at `path` (or in the folder `path`). InputError says what is wrong in which line."""
     path = Path(path)
     path = path / FILE if path.is_dir() else path
     lines = _lines(path, _content(path))
@@ -149,7 +149,7 @@ def _lines(path: Path, content: bytes) -> list[bytes]:
 
 
 def _head(path: Path, first: bytes) -> None:
-    """Refuse what another program or another version wrote, before anything else is looked at."""
+    """Refuses a file of another program or another version, before anything else is read."""
     try:
         head: Any = msgspec.json.decode(first)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -274,7 +274,7 @@ class _Reader:
 
 
 def spelled(value: Any) -> Any:
-    """`value` with what UTF-8 cannot say spelled out."""
+    """Returns `value` with the characters that UTF-8 cannot encode spelled out."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):

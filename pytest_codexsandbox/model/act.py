@@ -1,10 +1,10 @@
-"""What a probe is asked to do inside the sandbox, what must be there before, and where to look afterwards.
+"""Acts: what the probe does inside the sandbox, what must exist before, and where to look afterwards.
 
-Paths are placeholders until a world is laid: @WORKSPACE@ @OUTSIDE@ @ROOT0@ @SIBLING@ (a sibling of root 0) @HOME@
-@CODEX_HOME@ @TMP@ (/tmp) @TMPDIR@ @SHM@ (/dev/shm) @WORLD@ (the world's own folder), and @NAME@ (a word that is
-unique to world and act: what lies in a shared folder is named by it). Rigs outside the sandbox give
-@HTTP@ @DNS@ (ports), @UNIX@ (a path) and @ABSTRACT@ (a name). @PYTHON@ and @PROBE@ are the programs of the harness;
-@HIDDEN@ is one that is there outside and in no sandbox (guest/hidden_program.py): it makes the file that it is given.
+Paths are placeholders until a world is created: @WORKSPACE@ @OUTSIDE@ @ROOT0@ @SIBLING@ (a sibling of root 0) @HOME@
+@CODEX_HOME@ @TMP@ (/tmp) @TMPDIR@ @SHM@ (/dev/shm) @WORLD@ (the world's own folder). @NAME@ is a word that is unique to
+world and act: files in a shared folder are named by it. Listeners outside the sandbox give @HTTP@ @DNS@ (ports), @UNIX@
+(a path) and @ABSTRACT@ (a name). @PYTHON@ and @PROBE@ are the programs of the harness. @HIDDEN@ is a program that
+exists outside and in no sandbox (guest/hidden_program.py): it makes the file that it is given.
 """
 
 from typing import Any, Final, Literal
@@ -34,7 +34,7 @@ PLACEHOLDERS: Final = (
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """Something laid into the world before the call, by the agent, outside any sandbox."""
+    """File, folder, link or database that the agent puts into the world before the call, outside any sandbox."""
 
     kind: Literal["file", "dir", "symlink", "hardlink", "sqlite", "sqlite-wal", "sqlite-held"]
     path: str
@@ -43,7 +43,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):
-    """One deed of the probe. `verb` names a function of guest/probe.py; `params` are its words."""
+    """One action of the probe. `verb` names a function of guest/probe.py; `params` are its arguments."""
 
     verb: str
     path: str = ""
@@ -53,7 +53,7 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """How a promise's own Codex call differs from the battery that its policy shares."""
+    """Differences between a promise's own Codex call and the battery that its policy shares."""
 
     roots: tuple[str, ...] = ()  # added to the policy's writable roots
     excludes: tuple[Literal["slash-tmp", "tmpdir"], ...] = ()  # taken out of them, beside what the policy takes out
@@ -69,7 +69,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What the probe says that it did: errno and object, never prose."""
+    """Result of an act as the probe reports it: errno and object, never prose."""
 
     act: str
     ok: bool
@@ -81,7 +81,7 @@ class ActResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PathState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a path is, seen from outside without following links."""
+    """State of a path, seen from outside without following links."""
 
     path: str  # the placeholder form: the same text in every run
     kind: Literal["missing", "file", "dir", "symlink", "other", "unreadable"]

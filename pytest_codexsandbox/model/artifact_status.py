@@ -1,4 +1,4 @@
-"""What environments are made of, and whether it is there: for plans."""
+"""Artifact status: what environments are made of, and whether it is present. For plans."""
 
 import msgspec
 

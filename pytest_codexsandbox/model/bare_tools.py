@@ -1,19 +1,19 @@
-"""What an environment is without Codex: what bubblewrap and `unshare` said there by themselves."""
+"""Bare tools: what bubblewrap and `unshare` report in an environment without Codex."""
 
 from typing import Final
 
 import msgspec
 
-DIRECTLY: Final = "Asked directly, this environment "  # how the sentence begins where it stands among others
-HELD: Final = "ok"  # what stands in a fact where the program ended as it should
+DIRECTLY: Final = "Asked directly, this environment "  # beginning of the sentence where others precede it
+HELD: Final = "ok"  # value of a fact where the program ended as it should
 
 
 class ToolAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One command, and the cause that its words are known by."""
+    """One command, and the cause recognized in its output."""
 
     name: str
     command: str
-    said: str  # its last words; "" where the program is not there, `ok` where it did what it was asked for
+    said: str  # its last words; "" where the program is missing, `ok` where it succeeded
     quote: str = ""  # the words that it was recognised by
     fingerprint: str = ""  # "" = no fingerprint fits
     cause: str = ""
@@ -25,4 +25,4 @@ class ToolAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
 class BareToolResults(msgspec.Struct, frozen=True, kw_only=True):
     tried: tuple[ToolAttempt, ...]
-    asked: str = ""  # one sentence: what it refused when it was asked directly; "" where nobody asked
+    asked: str = ""  # one sentence: what the environment refused to the tools; "" where they were not run

@@ -1,5 +1,8 @@
-"""What rides in every call. Two acts: by them, and by the kernel's marks, a sandbox is known to be on. And after the
-call a name in each place that is searched for litter: a search that does not find it has found nothing out."""
+"""Base acts: added to every call. Two acts prove, together with the kernel's marks, that a sandbox is on.
+
+After the call, a file is put into each place that is searched for leftovers. A search that does not find it proves
+nothing.
+"""
 
 from typing import Final
 
@@ -18,5 +21,5 @@ BASE_ACTS: Final[dict[str, Act]] = {
     ),
 }
 SEARCHED: Final = ("WORKSPACE", "ROOT0", "SIBLING", "OUTSIDE", "HOME", "TMP", "SHM", "TMPDIR")
-PLANTED: Final = "base/planted"  # what names them
+PLANTED: Final = "base/planted"  # the act that these files are named by
 CONFIGURED: Final = "base/configured"  # of what a generator wrote, beside what acts are given

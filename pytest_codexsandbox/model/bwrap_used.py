@@ -1,10 +1,10 @@
-"""Which bubblewrap set up a sandbox, as the kernel named it from outside, against the one that was asked for. Pure.
+"""Bubblewrap used: compares the one that set up a sandbox, as the kernel names it, with the requested one. Pure.
 
-What counts as asked for (`facts["bwrap_asked"]` of an environment; without it, nobody was):
+The requested bubblewrap (`facts["bwrap_asked"]` of an environment; without it, none is requested):
     distro, an upstream release   the file at /usr/bin/bwrap, by its digest
     none                          whatever Codex brings: its own file, or what is compiled into it
     as-chosen                     whatever Codex chooses
-A Codex that confines by Landlock starts none: to it a release of bubblewrap means nothing.
+A Codex that confines by Landlock starts no bubblewrap: a requested release has no effect on it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ import msgspec
 
 from pytest_codexsandbox.model.observation import Link, ProcReading
 
-BLOCKED_BY: Final = "bwrap-as-asked"  # what `blocked_by` of a record says where another one was used
+BLOCKED_BY: Final = "bwrap-as-asked"  # `blocked_by` of a record where another bubblewrap was used
 _SHELLS: Final = ("sh", "bash", "dash", "ash", "zsh")
 _OWN_FILE: Final = "/codex-resources/bwrap"
 
@@ -42,20 +42,22 @@ class BwrapUsed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def links_of(readings: Sequence[ProcReading]) -> tuple[Link, ...]:
-    """The bubblewraps between Codex and the probe, in their order."""
+    """Returns the bubblewraps between Codex and the probe, in their order."""
     links = (link for reading in readings for link in reading.chain)
     return tuple(link for link in links if link.name == "bwrap" or link.exe.rpartition("/")[2] == "bwrap")
 
 
 def strangers_of(readings: Sequence[ProcReading]) -> tuple[Link, ...]:
-    """Where a sandbox has mounts of its own: what stands between Codex and the command and is no part of Codex. It
-    is a bubblewrap by whatever name (a wrapper's `bwrap.real`), and none that Codex has compiled in."""
+    """Returns the programs between Codex and the command that are no part of Codex, where a sandbox has mounts of its
+    own. Such a program is a bubblewrap under any name (a wrapper's `bwrap.real`), and not the one compiled into
+    Codex."""
     return tuple(link for reading in readings if _has_own_mounts(reading) for link in _strangers(reading.chain))
 
 
 def _strangers(chain: Sequence[Link]) -> Iterator[Link]:
-    """Codex starts itself again under other names: it is known by its file. Behind its last stage stands the shell of
-    a command; older ones have no stage within the sandbox, and the bubblewrap is the last as well."""
+    """Yields the programs after Codex that are neither Codex nor a shell. Codex starts itself again under other names,
+    so its file identifies it. The shell of a command follows its last stage; older releases have no stage within the
+    sandbox, and bubblewrap is the last link."""
     known = {link.exe for link in chain if _is_codex(link)}
     begun = next((at for at, link in enumerate(chain) if _is_codex(link)), len(chain))
     yield from (link for link in chain[begun:] if link.exe not in known and link.name not in _SHELLS)
@@ -66,7 +68,8 @@ def _is_codex(link: Link) -> bool:
 
 
 def used(readings: Sequence[ProcReading], facts: Mapping[str, Any] | None = None) -> BwrapUsed | None:
-    """None where nobody could look. `facts`: of the environment, for the version."""
+    """Returns the bubblewrap that set up a sandbox; None where no process could be read. `facts` of the environment
+    give the version."""
     if not readings:
         return None
     links = links_of(readings) or strangers_of(readings)
@@ -88,7 +91,7 @@ def used(readings: Sequence[ProcReading], facts: Mapping[str, Any] | None = None
 
 
 def unexpected_bwrap(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
-    """`asked for 0.4.1, used …` where the sandbox was set up by another one than asked for; else ""."""
+    """Returns `asked for 0.4.1, used …` where another bubblewrap than the requested one set up the sandbox; else ""."""
     asked = facts.get("bwrap_asked") or {}
     if found is None or found.kind == "none" or not asked or asked.get("free"):
         return ""
@@ -100,7 +103,7 @@ def unexpected_bwrap(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
 
 
 def bwrap_not_used(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
-    """Why a release of bubblewrap that was asked for means nothing to this Codex; else ""."""
+    """Returns why a requested release of bubblewrap has no effect on this Codex; else ""."""
     asked = facts.get("bwrap_asked") or {}
     if found is None or found.kind != "none" or asked.get("source") not in ("static", "wheel"):
         return ""

@@ -1,4 +1,4 @@
-"""What a Codex binary can do, probed from the binary itself."""
+"""Capabilities: what a Codex binary can do, probed from the binary itself."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: Literal[
         "sandbox", "sandbox-linux", "debug-landlock", "none"
     ]  # `codex sandbox --`, `… sandbox linux --`, …
-    workspace_write: Literal["full-auto", "config"]  # how workspace-write is asked for at that command
+    workspace_write: Literal["full-auto", "config"]  # how that command takes workspace-write
     full_access: bool  # whether the command can be asked for danger-full-access
     default_permissions: bool  # `[permissions]` profiles and `default_permissions`
     permission_profile_flag: str = ""  # "--permission-profile", "--permissions-profile" or ""

@@ -1,4 +1,4 @@
-"""Cells: an environment (dear, must be started) and a subject (cheap) in it."""
+"""Cells: an environment (expensive, must be started) and a subject (cheap) in it."""
 
 from typing import Literal
 
@@ -9,7 +9,8 @@ from pytest_codexsandbox.model.ids import cell_id
 
 
 class EnvironmentSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Known before anything starts. `backend` is an entry point of `codexsandbox.backends`."""
+    """Description of an environment, known before anything starts. `backend` is an entry point of
+    `codexsandbox.backends`."""
 
     id: str
     backend: str
@@ -28,7 +29,7 @@ class EnvironmentSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubjectSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Which Codex. `release` names a published one; `path` is a binary of the user's own."""
+    """Codex to measure. `release` names a published one; `path` is a binary of the user's own."""
 
     label: str  # the axis value: `0.163.0`, `candidate`, …
     release: str = ""
@@ -50,7 +51,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def axes(self) -> dict[str, str]:
-        """What a deviation's `where` and a report's pivot may name."""
+        """Returns the axes that a deviation's `where` and a report's pivot may name."""
         spec = self.environment
         pairs = {
             "distro": spec.distro,

@@ -1,4 +1,4 @@
-"""A command for an environment, and how it ended."""
+"""Command for an environment, and its result."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     witness: str = ""  # a nonce: hold the probe that says it, read it from outside, then let it go
     witness_argv: tuple[str, ...] = ()  # the probe's own argv, by which it is recognised in /proc
     channel: str = ""  # a folder in which the agent makes two FIFOs: what is written into `out` counts as stdout
-    aside: bool = False  # it works beside calls and leaves the shared folders alone: it waits for nobody's turn there
+    aside: bool = False  # it runs beside calls and leaves the shared folders alone: it waits for no turn there
     interrupt_after: float = 0.0
     output_limit: int = 64 * 1024 * 1024
     why: str = ""  # said in the error when it takes too long: "the battery of workspace-write"
@@ -37,9 +37,9 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     room: int = -1  # bytes free where it ran or in /tmp, the less of both, when it had ended; -1: not known
     cpu_seconds: float = 0.0  # of the command and of those that it waited for
     memory_kb: int = 0  # the largest of them
-    survivors: tuple[str, ...] = ()  # processes of the scope that outlived the command and were ended by us
+    survivors: tuple[str, ...] = ()  # processes of the scope that outlived the command and were then ended
 
     @property
     def code(self) -> int:
-        """As a shell says it: 128 + signal."""
+        """Returns the exit code as a shell reports it: 128 + signal."""
         return 128 + self.signal if self.ended == "signal" else self.exit

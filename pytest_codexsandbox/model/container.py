@@ -1,4 +1,4 @@
-"""What a container environment is made of: an image, a bubblewrap, a security profile and a user. Data only."""
+"""Container parts of an environment: an image, a bubblewrap, a security profile and a user. Data only."""
 
 import re
 from typing import Final, Literal
@@ -23,11 +23,11 @@ USUAL_CAPABILITIES: Final = (
 )
 _CAPABILITY: Final = re.compile(r"(?!CAP_)[A-Z][A-Z0-9_]{1,40}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-SYNTHETIC: Final = "synthetic-"  # how the name of a profile begins that manufactures a refusal, and of no other
+SYNTHETIC: Final = "synthetic-"  # the name of a profile that manufactures a refusal begins so, and no other
 
 
 class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A distribution. One of two providers gives its base, the same second stage makes it ours."""
+    """Distribution of a container. One of two providers gives its base; the same second stage completes it."""
 
     name: str  # the axis value: `debian-bookworm`
     family: Literal["debian", "fedora", "alpine", "arch", "opensuse", "busybox"] = "debian"  # how packages get in
@@ -53,13 +53,13 @@ class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def expect(self) -> dict[str, str]:
-        """Fact → its value inside."""
+        """Returns the expected facts inside, by name."""
         told = {"distro": self.distro, "distro_version": self.distro_version, "distro_name": self.distro_name}
         return {name: pattern for name, pattern in told.items() if pattern}
 
 
 class BwrapSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The bubblewrap that a program finds as /usr/bin/bwrap."""
+    """Bubblewrap that a program finds as /usr/bin/bwrap."""
 
     name: str  # the axis value: `distro`, `none`, `0.8.0`, `0.8.0-setuid`
     source: Literal["distro", "none", "static", "wheel"] = "distro"
@@ -67,17 +67,17 @@ class BwrapSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     sha256: dict[str, str] = {}  # of what is downloaded: `source` (the tarball), or one wheel for each architecture
     mode: int = 0o755
     file_caps: bool = False  # with a file capability
-    free: bool = False  # whichever Codex prefers is as good: nobody is asked for
+    free: bool = False  # none is requested: Codex may use whichever it prefers
     codex: str = ""  # the releases that look for a bubblewrap at all; "" every one
 
     @property
     def ours(self) -> bool:
-        """We lay it there; else it is what the image has, or has not."""
+        """Checks whether the harness puts the file there. Otherwise the image has its own, or none."""
         return self.source in ("static", "wheel")
 
 
 class UserSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who runs Codex."""
+    """User that runs Codex."""
 
     name: str  # the axis value: `root`, `u1000`, `u1000-nopasswd`
     uid: int = 0
@@ -86,7 +86,7 @@ class UserSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an engine is asked to confine the container with, in the engine's own terms."""
+    """Confinement that an engine is asked for, in the engine's own terms."""
 
     name: str
     summary: str = ""
@@ -119,12 +119,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def has_filter(self) -> bool:
-        """One of its own, not the engine's."""
+        """Checks whether the profile has a filter of its own, not the engine's."""
         return self.seccomp not in ("", "unconfined")
 
     @property
     def capabilities(self) -> tuple[str, ...]:
-        """What a process in there may ever have, by name. The same on every engine, whatever its own default is."""
+        """Returns the capabilities that a process in the container may ever have, by name. They are the same on every
+        engine, whatever its default is."""
         if "ALL" in self.cap_add:
             return ("ALL",)
         left = () if "ALL" in self.cap_drop else USUAL_CAPABILITIES

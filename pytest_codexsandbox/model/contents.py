@@ -1,7 +1,7 @@
 """Contents of files in the journal: each text and each list of files is written once, by its digest. Pure.
 
-A generator may bring hundreds of files, the same ones in every case of the corpus. A story names them by digest; the
-first story that has one carries it. Codex's own configuration is never left out: findings show it. Of the rest a
+A generator may bring hundreds of files, the same ones in every case of the corpus. A case run names them by digest; the
+first case run that has one carries it. Codex's own configuration is never left out: findings show it. Of other files a
 journal keeps a bounded amount, then digests and sizes only.
 """
 
@@ -16,7 +16,7 @@ from pytest_codexsandbox.model.journal_lines import Line, StoryLine
 from pytest_codexsandbox.model.story_log import LoggedFile, LoggedRun, Told
 
 PLACES: Final = ("@CODEX_HOME@", "@WORKSPACE@/.codex", "@HOME@/.codex")
-OF_CODEX: Final = "@CODEX_HOME@/tmp/arg0"  # links to itself that Codex makes at a call: no tool's work, no litter
+OF_CODEX: Final = "@CODEX_HOME@/tmp/arg0"  # links to itself that Codex makes at a call: no tool made them, and they are no leftovers
 MOST: Final = 4 * 1024 * 1024  # characters of files that are no configuration, in the journal of one worker
 EACH: Final = 4 * 1024  # of one of them
 LISTED: Final = 40  # so many files of a run are named in its own line; more of them are a list of their own
@@ -32,7 +32,7 @@ class Writer:
         self._texts = self._entries = 0
 
     def thin(self, line: Line) -> Line:
-        """Returns a story's line without what an earlier one carries, and any other line as it is."""
+        """Returns the line of a case run without contents that an earlier line carries, and any other line as it is."""
         return self._thinned(line) if isinstance(line, StoryLine) else line
 
     def _thinned(self, line: StoryLine) -> StoryLine:
@@ -52,7 +52,7 @@ class Writer:
         return msgspec.structs.replace(run, changed=own, listed=digest, more=more)
 
     def _listed(self, others: Told, lists: dict[str, Told]) -> tuple[str, int]:
-        """The digest of the list, and how many of its files it does not name."""
+        """Returns the digest of the list, and how many of its files the list does not name."""
         digest = hashlib.sha256(msgspec.json.encode(others, order="deterministic")).hexdigest()
         if digest in self._lists:
             return digest, 0
@@ -81,7 +81,7 @@ class Writer:
 
 
 def is_configuration(path: str) -> bool:
-    """Returns whether a path is TOML in one of the places where Codex looks for configuration."""
+    """Checks whether a path is TOML in one of the places where Codex looks for configuration."""
     return path.endswith(".toml") and posixpath.dirname(path) in PLACES
 
 
@@ -90,7 +90,8 @@ def is_of_codex(path: str) -> bool:
 
 
 def whole(stories: Iterable[StoryLine]) -> tuple[StoryLine, ...]:
-    """Returns the stories of a journal with what each of them names by digest. One object for each text and list."""
+    """Returns the case runs of a journal with the contents that they name by digest. Equal texts and lists are one
+    object."""
     every = tuple(stories)
     texts: dict[str, str] = {}
     for digest, text in (pair for line in every for pair in line.texts.items()):

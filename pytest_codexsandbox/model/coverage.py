@@ -1,4 +1,5 @@
-"""Which combinations of axis values a run measures: what `--codex-pairs` promises, and what the cells then hold."""
+"""Coverage: which combinations of axis values a run measures: those that `--codex-pairs` promises, and those in its
+cells."""
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
@@ -35,7 +36,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
         return prod(map(len, self.axes.values()))
 
     def covered(self, cells: Iterable[Mapping[str, str]]) -> int:
-        """By cells with these axes; one that is in no container has no part in it."""
+        """Counts the combinations in cells with these axes. A cell that is in no container does not count."""
         found: set[Part] = set()
         for axes in cells:
             if all(axes.get(axis, "") in values for axis, values in self.axes.items()):
@@ -44,5 +45,5 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parts(axes: Mapping[str, str], strength: int) -> Iterable[Part]:
-    """Every pair (triple) of values of one cell."""
+    """Returns every pair (triple) of values of one cell."""
     return combinations([(axis, axes[axis]) for axis in AXES if axis in axes], strength)

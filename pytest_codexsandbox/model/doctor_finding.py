@@ -8,7 +8,7 @@ Answer = Literal["yes", "no", "skipped"]
 
 
 class DoctorFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """Says whether one thing is there, why, and what to type where it is not."""
+    """Result of one check: whether a thing is there, why, and what to type where it is not."""
 
     what: str
     answer: Answer

@@ -1,11 +1,11 @@
-"""Door traits: what a door declares of itself, as data. Plans are made of these, and not of doors' names."""
+"""Door traits: what a door declares about itself, as data. Plans use these traits, not the doors' names."""
 
 from typing import Literal
 
 import msgspec
 
 DoorUse = Literal["commands", "files", "options", "control"]
-"""What the harness needs one door for, where the user names none.
+"""Use of a door where the user names none. Each use needs one door.
 
 `commands`: what a matrix file measures, and the user's own tests. `files`: what a generator wrote. `options`: words of
 a generator that the door for files refuses. `control`: the same acts without a sandbox.
@@ -13,7 +13,7 @@ a generator that the door for files refuses. `control`: the same acts without a 
 
 
 class DoorTraits(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds what a door declares; `protocols.Door` describes each of them."""
+    """Traits that a door declares; `protocols.Door` describes each of them."""
 
     name: str
     is_control: bool = False

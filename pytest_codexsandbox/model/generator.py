@@ -1,4 +1,4 @@
-"""What a config generator is told, what it gives back, and what its author says about it.
+"""Generator data: what a config generator receives, what it returns, and what its author declares about it.
 
 Paths are placeholders (`@CODEX_HOME@/config.toml`) wherever they are compared or recorded: the same text in every run.
 """
@@ -13,26 +13,27 @@ Part = Literal["sandbox", "network", "roots", "approval"]
 CONFIG: Final = "@CODEX_HOME@/config.toml"
 FREE: Final = "danger-full-access"
 PARTS: Final[tuple[Part, ...]] = get_args(Part)  # of a policy, that a generator may leave as they were
-ROW: Final = "row-"  # how the cases of a declaration's own decision matrix are called
+ROW: Final = "row-"  # how case ids of a declaration's own decision matrix begin
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a generator is asked for, before there is any folder: the part of a request that a plan knows."""
+    """Request to a generator before any folder exists: the part of a request that a plan knows."""
 
     roots: tuple[str, ...] = ()  # beside the workspace, as placeholders
     network: bool | None = False  # None: nothing is said about it
     platform: Platform = "linux"
-    version: str | None = None  # None: the release of the cell; "" or nonsense: what the generator is told instead
+    version: str | None = None  # None: the release of the cell; "" or nonsense: what the generator gets instead
     approval: str = ""
     capabilities: dict[str, bool] = {}  # userns, uid_map, netns, landlock, seccomp; left out: true
     params: dict[str, str] = {}  # of this generator alone
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """Handed to a generator as a JSON file and in its environment (docs/reference/generators.md). Real paths."""
+    """Request as a generator gets it, in a JSON file and in its environment (docs/reference/generators.md). Paths are
+    real."""
 
     platform: str
-    version: str  # of Codex; "" where nobody knows it
+    version: str  # of Codex; "" where it is unknown
     home: str
     codex_home: str
     config: str
@@ -50,10 +51,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExpectedPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The policy that shall be in force afterwards. What is left out is what was wished for."""
+    """Policy that must be in force after a run. A field that is left out has the value of the intent."""
 
     sandbox: Mode = ""
-    network: bool | None = None  # in the end: nobody has said anything about it
+    network: bool | None = None  # None in the end: the request says nothing about it
     roots: tuple[str, ...] | None = None  # as placeholders
     approval: str = ""
     refuses: bool = False  # the generator declines, and leaves every byte as it was
@@ -67,7 +68,7 @@ class ExpectedPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class DecisionRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row of the author's decision matrix. `when`: platform, version (a range), network (on|off|unsaid), roots
+    """Row of the author's decision matrix. `when`: platform, version (a range), network (on|off|unsaid), roots
     (some|none), and capabilities by name (yes|no). The first row that fits decides."""
 
     when: dict[str, str] = {}
@@ -76,14 +77,14 @@ class DecisionRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Marker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The lines around what a generator manages, as they stand in the file, without their ends."""
+    """Lines around the part that a generator manages, as they are in the file, without line ends."""
 
     begin: str
     end: str  # "": there is a mark above, and none below
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an author may say of a generator: it makes checks sharper. Everything but `run` may be left out."""
+    """Author's declaration about a generator, which makes checks sharper. Everything but `run` may be left out."""
 
     run: str = ""  # SPEC: cmd:… py:… ep:… launch:… chain:…
     name: str = ""
@@ -108,13 +109,13 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     keeps: tuple[str, ...] = ()  # files of its own beside the configuration: placeholder paths, with * and **
     install: dict[str, str] = {}  # what brings it: {npm = "add-mcp==1.2.3"} or {pypi = "mcpm==2.0"}
     node: str = ""  # the versions of Node.js that it runs with, as a range: `>=20`
-    megabytes: int = 0  # that the installation takes on the disk; 0 where nobody said it
+    megabytes: int = 0  # of disk space for the installation; 0 where it is unknown
     second_writer: bool = False  # one that writes into files of other generators: what those must survive
     real: bool = False  # a tool that people use, as it was published: `--codex-generator=real` runs it
 
 
 class FileState(msgspec.Struct, frozen=True, kw_only=True):
-    """A path below the private folders, as it was found without following links."""
+    """State of a path below the private folders, found without following links."""
 
     kind: Literal["missing", "file", "dir", "symlink", "other", "unreadable"]
     content: bytes = b""  # of a file
@@ -130,11 +131,11 @@ class FileState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Files = dict[str, FileState]
-"""Placeholder path → what is there. Folders are in it, the private folders themselves are not."""
+"""Placeholder path → its state. Folders are in it, the private folders themselves are not."""
 
 
 class CodexLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """How a generator started `codex`, as a stub first on PATH recorded it."""
+    """Start of `codex` by a generator, as a stub first on PATH recorded it."""
 
     argv: tuple[str, ...]  # without the program itself
     env: dict[str, str] = {}
@@ -165,7 +166,7 @@ class GeneratorRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """What lies in the user's folders before a generator runs, and what it is asked: one directory of the corpus."""
+    """Case of the corpus, one directory: the user's folders before a generator runs, and the request to it."""
 
     id: str
     why: str  # what broke where, one sentence
@@ -186,7 +187,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A generator and a case: all that happened, in order, on the same files."""
+    """Run of a generator on a case: all that happened, in order, on the same files."""
 
     generator: str
     case: Case
@@ -197,7 +198,7 @@ class CaseRun(msgspec.Struct, frozen=True, kw_only=True):
     ]  # three of them, unless one did not end, or a published tool's second one changed nothing
     world: dict[str, str] = {}  # placeholder name → real path
     confined: str = ""  # by what; "" it was not
-    alone: bytes | None = None  # what it writes for this wish where there is no file; None: nobody has looked
+    alone: bytes | None = None  # what it writes for this intent where there is no file; None: not known
     row: DecisionRow | None = None  # of its decision matrix, that fits; None: what was wished for is what must be
     installed: tuple[str, ...] = ()  # names that are there after a run where there was nothing; folders end in `/`
 
@@ -207,7 +208,7 @@ class CaseRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check found: becomes a row of evidence. A check that could not be made says so in `skipped`."""
+    """Result of a check, which becomes a row of evidence. `skipped` says why a check could not be made."""
 
     claim: str
     saw: str
@@ -221,7 +222,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """What the real Codex says that it will enforce: thread/start and config/read of its app-server."""
+    """Policy that the real Codex says it will enforce: thread/start and config/read of its app-server."""
 
     loads: bool
     error: str = ""  # Codex's own words where it does not
@@ -240,8 +241,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def expected(declaration: Declaration, wish: Intent, row: DecisionRow | None) -> ExpectedPolicy:
-    """What shall be in force: the row's word, and where it is silent the wish's. Of a part that is kept it is what
-    holds without a file of the user's."""
+    """Returns the policy that must be in force: as the row says, and where the row is silent as the intent says. A part
+    that the generator keeps has the value that holds without a user's file."""
     asked = row.expect if row else ExpectedPolicy()
     wish = msgspec.structs.replace(wish, **{part: value for part, value in _UNSAID.items() if part in asked.kept})
     sandbox: Mode = asked.sandbox or "workspace-write"
@@ -256,7 +257,7 @@ def expected(declaration: Declaration, wish: Intent, row: DecisionRow | None) ->
     )
 
 
-_UNSAID: Final[dict[str, Any]] = {"network": False, "roots": (), "approval": ""}  # by nobody: in workspace-write
+_UNSAID: Final[dict[str, Any]] = {"network": False, "roots": (), "approval": ""}  # without a file: in workspace-write
 
 
 def is_row(case: str) -> bool:
@@ -264,27 +265,27 @@ def is_row(case: str) -> bool:
 
 
 def is_silent(declaration: Declaration, wish: Intent, row: DecisionRow | None) -> bool:
-    """Whether nothing is promised for this platform: a declaration that names none speaks of this one alone, unless a
-    row does."""
+    """Checks whether the declaration promises nothing for this platform. A declaration that names no platform covers
+    the default one alone, unless a row says more."""
     named = declaration.platforms != Declaration().platforms or (row is not None and row.expect.refuses)
     return not named and _is_elsewhere(declaration, wish, row)
 
 
 def _is_elsewhere(declaration: Declaration, wish: Intent, row: DecisionRow | None) -> bool:
-    """A row that names the platform says itself what is to be there."""
+    """Checks whether the declaration does not cover the platform. A row that names the platform covers it."""
     return wish.platform not in declaration.platforms and not (row and "platform" in row.when)
 
 
 class GeneratedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was written by a generator, to be laid into the world of a call."""
+    """File that a generator wrote, to be put into the world of a call."""
 
     content: bytes
     mode: int = 0o644
 
 
 class GeneratedConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What a door is given instead of a policy's own overrides. Paths are those of the call's world everywhere but in
-    the keys of `files`."""
+    """Configuration that a door gets instead of a policy's own overrides. Paths are those of the call's world
+    everywhere but in the keys of `files`."""
 
     files: dict[str, GeneratedFile] = {}  # placeholder path → what lies there before Codex starts
     argv: tuple[str, ...] = ()  # behind the subcommand

@@ -1,4 +1,5 @@
-"""How a generator is named, taken apart: `cmd:mytool --out @CONFIG@`, `py:pkg.mod:func`, `chain:a,b,a`."""
+"""Generator spec: the parts of a text that names a generator: `cmd:mytool --out @CONFIG@`, `py:pkg.mod:func`,
+`chain:a,b,a`."""
 
 from typing import Final, Literal
 
@@ -23,15 +24,15 @@ PLACEHOLDERS: Final = (
     "REQUEST",
     "RESULT",
 )
-"""What may stand between two `@` in an argument."""
+"""Names that may be between two `@` in an argument."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True):
-    """What comes after NAME=."""
+    """Parts of the text after NAME=."""
 
     scheme: Scheme
     text: str  # without the scheme, as it was written
-    words: tuple[str, ...] = ()  # of cmd and launch: the argv, placeholders standing
+    words: tuple[str, ...] = ()  # of cmd and launch: the argv, with placeholders
     parts: "tuple[Generator, ...]" = ()  # of chain: in their order, the same one perhaps more than once
 
     def __str__(self) -> str:
@@ -39,18 +40,19 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Generator(msgspec.Struct, frozen=True, kw_only=True):
-    """One that can be put to work."""
+    """Generator that can be run."""
 
     name: str  # the axis value
     spec: Spec
     declaration: Declaration = Declaration()
     base: str = ""  # the folder that relative paths of its words start in
     file: str = ""  # of its declaration, where that is not shipped
-    told: bool = True  # something tells it which roots and network are asked for
+    told: bool = True  # it receives the requested roots and network
 
     @property
     def as_asked(self) -> str:
-        """What asks for it again, from any folder: a declaration says more of it than its command."""
+        """Returns the text that names the generator again, from any folder. A declaration says more than its
+        command."""
         if not self.declaration.run:
             return str(self.spec)
         named = self.file or self.declaration.name

@@ -6,7 +6,7 @@ from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.suite_traits import SuiteTraits
 
 NAME: Final = "generator"
-DOOR: Final = "generator"  # of what is judged by files and by what Codex says of them
+DOOR: Final = "generator"  # column of results that are judged by files and by Codex's claims
 AS_ASKED: Final = "as-asked"
 
 # What a generator was asked for: its files are judged whatever policy stands in them. No door is asked for it.

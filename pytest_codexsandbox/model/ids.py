@@ -9,7 +9,7 @@ _PROMISE = re.compile(r"[a-z0-9][a-z0-9-]*\.[a-z0-9][a-z0-9-]*")
 
 
 def is_value(text: str) -> bool:
-    """Whether `text` may stand as the value of an axis (and so inside a cell id)."""
+    """Checks whether `text` may be the value of an axis (and so part of a cell id)."""
     return _VALUE.fullmatch(text) is not None
 
 
@@ -18,7 +18,7 @@ def is_promise(text: str) -> bool:
 
 
 def as_value(text: str) -> str:
-    """The nearest legal axis value: `Debian GNU/Linux 12` becomes `debian-gnu-linux-12`."""
+    """Returns the nearest legal axis value: `Debian GNU/Linux 12` becomes `debian-gnu-linux-12`."""
     return re.sub(r"[^a-z0-9.+_]+", "-", text.lower()).strip("-.+_") or "unnamed"
 
 

@@ -8,20 +8,20 @@ ImageState = Literal["ready", "in part", "to make", "not had"]
 
 
 class ImageVariant(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the images that are made of a distribution."""
+    """One image of a distribution."""
 
     bwrap: str  # `distro` or `none`
-    image: str = ""  # its id, where it stands ready
+    image: str = ""  # its id, where it is ready
     size: int = 0
     why_not: str = ""
 
 
 class ImageRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The images of one distribution."""
+    """Images of one distribution."""
 
     name: str
     state: ImageState
-    provider: str  # of its base; how it would be had where it is not there; made with another cache: by its name
+    provider: str  # of its base; how it would be made where it is missing; made with another cache: by its name
     pin: str
     made: str
     variants: tuple[ImageVariant, ...]
@@ -33,7 +33,7 @@ class ImageRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageListing(msgspec.Struct, frozen=True, kw_only=True):
-    """All images, and the engine that was asked."""
+    """All images, and the engine that was queried."""
 
     engine: str
     rows: tuple[ImageRow, ...]
@@ -41,7 +41,7 @@ class ImageListing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BuiltImages(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of `images build` and `images pull`, by image name."""
+    """Result of `images build` and `images pull`, by image name."""
 
     made: dict[str, str]  # ids
     left_out: dict[str, str] = {}  # why it was not tried
@@ -49,7 +49,7 @@ class BuiltImages(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemovedImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An image or an archive that `images prune` removed."""
+    """Image or archive that `images prune` removed."""
 
     what: str
     size: int

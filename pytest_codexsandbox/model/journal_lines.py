@@ -1,7 +1,7 @@
-"""The journal's lines, schema 1. `journal_schema.py` of reports derives the published JSON Schema from these structs.
+"""Journal lines, schema 1. `journal_schema.py` of reports derives the published JSON Schema from these structs.
 
 Results refer to environments, subjects and calls by id. A planned key without a result is `broken`; a journal without
-`end` is an incomplete run: both are the reader's business (model.ledger), never the writer's.
+`end` is an incomplete run. The reader (model.ledger) handles both, never the writer.
 """
 
 from typing import Any, Final
@@ -37,7 +37,7 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="
 
 
 class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a report needs of a promise without importing the scenario."""
+    """Facts of a promise that a report needs without importing the scenario."""
 
     id: str
     title: str
@@ -62,7 +62,7 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A case of the corpus: what lies in a user's folders before a generator runs."""
+    """Case of the corpus: the user's folders before a generator runs."""
 
     id: str
     group: str
@@ -70,13 +70,13 @@ class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GeneratorRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One that was asked for."""
+    """Generator that was requested."""
 
     name: str  # the axis value
     spec: str  # as it can be asked for again
     version: str = ""  # where its declaration names one
-    rows: tuple[str, ...] = ()  # of its decision matrix, the first is the case row-01: why each of them stands there
-    told: bool = True  # False: nothing tells it which roots and network are asked for, and no row says what must be
+    rows: tuple[str, ...] = ()  # of its decision matrix, the first is the case row-01: why each row exists
+    told: bool = True  # False: it does not receive the requested roots and network, and no row says what must be
 
 
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="plan"):
@@ -87,9 +87,9 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     not_applicable: dict[str, str] = {}  # str(key) → why data rules it out
     not_planned: tuple[NotPlanned, ...] = ()
     coverage: Coverage | None = None  # where cells were picked by pairs
-    cases: tuple[CaseRow, ...] = ()  # the whole corpus, whatever of it the keys ask for
+    cases: tuple[CaseRow, ...] = ()  # the whole corpus, whichever cases the keys need
     generators: tuple[GeneratorRow, ...] = ()
-    of_generators: tuple[str, ...] = ()  # every promise about one, also those that were not selected
+    of_generators: tuple[str, ...] = ()  # every promise about generators, also those that were not selected
     suites: tuple[SuiteTraits, ...] = ()  # those that ask the promises; none in journals of earlier versions
 
     def suite_index(self) -> SuiteIndex:
@@ -126,12 +126,12 @@ class CallLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     timeout: float = 0.0
     control: bool = False
     bwrap_used: BwrapUsed | None = None  # what set up its sandbox, as it was seen from outside
-    another_bwrap: str = ""  # where it was not the one that was asked for: what, and what instead
+    another_bwrap: str = ""  # where it was not the requested one: both of them
     full_access: bool = False  # a generator was asked for it, whatever the policy is called: no sandbox is missing
 
 
 class StoryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="story"):
-    """A generator and a case: what it found, and what it did in each run."""
+    """Case run: the files that the generator found, and what it did in each run."""
 
     id: str
     cell: str
@@ -143,11 +143,11 @@ class StoryLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag
     confined: str = ""  # by what; "" it was not
     texts: dict[str, str] = {}  # sha256 → text, of files that no earlier line of this worker has (model.contents)
     lists: dict[str, Told] = {}  # digest → files, of lists that no earlier line has
-    told: bool = True  # of the wish: False where nothing tells it roots and network, and no row says what must be
+    told: bool = True  # False: the generator does not receive roots and network, and no row says what must be
 
 
 class ClaimLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="claim"):
-    """What the real Codex of a cell says of the files of a story."""
+    """Claim of the real Codex of a cell about the files of a case run."""
 
     id: str
     cell: str
@@ -191,7 +191,7 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", ta
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cell took, so that the next plan knows."""
+    """Time that a cell took, so that the next plan can estimate it."""
 
     cell: str
     environment: str
@@ -199,9 +199,9 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float  # in which `calls` were made
     calls: int  # of Codex, controls not counted
     generator: str = ""
-    stories: int = 0  # of its generator: the cases that it was asked for, with what Codex was asked of each
+    stories: int = 0  # case runs of its generator, with Codex's claims about each
     story_seconds: float = 0.0
-    strains: int = 0  # questions that need other writers, strace, or an older shape
+    strains: int = 0  # stress checks: they need other writers, strace, or an older shape
     strain_seconds: float = 0.0
 
 

@@ -1,4 +1,4 @@
-"""A journal that has been read: every planned key has a state, whatever became of the run. Pure."""
+"""Ledger: a journal that has been read. Every planned key has a state, however the run ended. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -48,7 +48,8 @@ class ReadJournal(msgspec.Struct, frozen=True, kw_only=True):
     ] = {}  # EnvironmentSpec.id → what it is without Codex; no line: made of the facts (explain)
 
     def states(self) -> dict[Key, Record]:
-        """One record for each planned key: the worst attempt; without any, what data knew of it, else `broken`."""
+        """Returns one record for each planned key: the worst attempt; without any, n/a where data ruled the key out,
+        else `broken`."""
         return settle(self.plan.keys, self.records, self.plan.not_applicable)
 
     def counts(self) -> dict[str, int]:
@@ -58,7 +59,8 @@ class ReadJournal(msgspec.Struct, frozen=True, kw_only=True):
 def settle(
     planned: tuple[Key, ...], records: tuple[Record, ...], not_applicable: Mapping[str, str]
 ) -> dict[Key, Record]:
-    """`not_applicable`: str(key) → why, of what was known before anything started: no interruption changes it."""
+    """Returns one record for each planned key. `not_applicable`: str(key) → the reason, known before anything started.
+    No interruption changes those."""
     worst: dict[Key, Record] = {}
     for record in records:
         known = worst.get(record.key)
@@ -76,22 +78,22 @@ def never_run(key: Key, ruled_out: str = "") -> Record:
 
 
 def count(records: Iterable[Record]) -> dict[str, int]:
-    """How many records have each verdict; verdicts that do not occur are there with 0."""
+    """Counts the records of each verdict. A verdict that does not occur has 0."""
     found = Counter(record.verdict.value for record in records)
     return {verdict.value: found.get(verdict.value, 0) for verdict in Verdict}
 
 
 def measures(record: Record) -> bool:
-    """Whether it says something of Codex. A start that is known to fail is no news, and all that needs a sandbox is
-    blocked by it."""
+    """Checks whether the record says something about Codex. A start that is known to fail is no news, and it blocks
+    everything that needs a sandbox."""
     topic = _topic(record)
     known = topic == START and bool(record.deviation)
     return record.verdict in MEASURED and topic != HARNESS and not known
 
 
 def measured_cells(records: Iterable[Record]) -> set[str]:
-    """Cells where something was measured; and where a start was asked for, it was of the sandbox that was asked for:
-    what is violated in another one's says nothing of this cell."""
+    """Returns the cells where something was measured. Where a start was requested, the start itself must be among it: a
+    violation in another sandbox says nothing about this cell."""
     found: set[str] = set()
     asked: dict[str, bool] = {}
     for record in records:
@@ -104,9 +106,9 @@ def measured_cells(records: Iterable[Record]) -> set[str]:
 
 
 def known_without_sandbox(records: Iterable[Record]) -> set[str]:
-    """Cells of which it is known, and was seen again, that every sandbox that is asked for is refused there.
+    """Returns the cells where every requested sandbox is refused, as is known and was seen again.
 
-    Refused alone: where a command ran without its sandbox, or where nobody could tell, there is nothing to excuse.
+    Only refusals count. Where a command ran without its sandbox, or where the result is unknown, nothing is excused.
     """
     starts: dict[str, list[Record]] = {}
     for record in records:
@@ -117,7 +119,7 @@ def known_without_sandbox(records: Iterable[Record]) -> set[str]:
 
 def too_little(records: Mapping[Key, Record], from_data: Collection[str]) -> list[Key]:
     """Returns the results that a strict run does not accept: blocked, n/a by probe, and unconfined where the policy
-    asks for a sandbox. `from_data`: str(key) of what data knew to be n/a."""
+    asks for a sandbox. `from_data`: str(key) of the keys that data ruled out."""
     return [key for key, one in records.items() if _is_too_little(one, from_data)]
 
 

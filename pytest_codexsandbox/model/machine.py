@@ -1,6 +1,6 @@
-"""Machine state: the facts of an environment that decide over a sandbox, and how two looks at them differ. Pure.
+"""Machine state: the facts of an environment that decide about a sandbox, and how two readings of them differ. Pure.
 
-Results of one cell may be put into one sign only where these facts were the same for all of them.
+Results of one cell may share one sign only where these facts were the same for all of them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,8 @@ _LONGEST: Final = {"sha256": _SHOWN}
 
 
 def identity(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Returns what makes one sandbox another one: by name, as text. A fact that the look left out has no name."""
+    """Returns the facts that make one sandbox differ from another, by name, as text. A fact that was not read has no
+    name."""
     found = {name: str(value) for name, value in (facts.get("sysctls") or {}).items()}
     if BWRAP in facts:
         found["bwrap"] = _bwrap(facts[BWRAP] or {}) or _NONE
@@ -34,7 +35,8 @@ def _bwrap(bwrap: Mapping[str, Any]) -> str:
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
-    """`one` and `other` are facts of the same environment. A fact that either look left out is not compared."""
+    """Compares the facts of two readings of the same environment. A fact that is missing in one of them is not
+    compared."""
     before, after = identity(one), identity(other)
     names = [name for name in sorted(before.keys() | after.keys()) if _both(name, one, other)]
     return tuple(
@@ -50,7 +52,7 @@ def _both(name: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def changes(lines: Iterable[EnvironmentLine]) -> dict[str, tuple[str, ...]]:
-    """Returns what changed while the run went on, by the environment whose cells lie on both sides of it."""
+    """Returns what changed while the run went on, by the environment that has cells before and after the change."""
     every = tuple(lines)
     found: dict[str, dict[str, None]] = {}
     first: dict[str, EnvironmentLine] = {}
@@ -65,7 +67,7 @@ def changes(lines: Iterable[EnvironmentLine]) -> dict[str, tuple[str, ...]]:
 
 
 def _elsewhere(lines: Iterable[EnvironmentLine]) -> Iterator[tuple[str, str, str]]:
-    """Settings of one kernel that two environments on it found to be different."""
+    """Yields settings of one kernel in which two environments on it differ."""
     seen: dict[tuple[str, str], tuple[str, str]] = {}
     for line in lines:
         boot = str(line.facts.get("boot_id", ""))

@@ -1,4 +1,5 @@
-"""What one call of Codex (or of a control) showed: the probe's rows, the looks from outside, the kernel's marks."""
+"""Observation: what one call of Codex (or of a control) showed: the probe's rows, the looks from outside, the kernel's
+marks."""
 
 from typing import Literal
 
@@ -9,20 +10,21 @@ from pytest_codexsandbox.model.world import World
 
 
 def look_key(act: str, path: str) -> str:
-    """Returns where `before` and `after` of an observation keep the look of an act at a path with its placeholders."""
+    """Returns the key under which `before` and `after` of an observation keep an act's look at a path with its
+    placeholders."""
     return f"{act}|{path}"
 
 
 class OutsideView(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to be seen after a call, from outside."""
+    """View from outside after a call."""
 
     looks: dict[str, PathState]
-    arrivals: dict[str, tuple[str, ...]]  # token → the rigs that it reached
+    arrivals: dict[str, tuple[str, ...]]  # token → the listeners that it reached
     litter: tuple[str, ...]
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
-    """A process between the command that we started and the probe."""
+    """Process between the command that the agent started and the probe."""
 
     pid: int
     exe: str
@@ -33,7 +35,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcReading(msgspec.Struct, frozen=True, kw_only=True):
-    """The probe as the kernel shows it to the agent, while the probe waits; and the agent itself, at that moment."""
+    """The probe as the kernel shows it to the agent while the probe waits, and the agent itself at that moment."""
 
     pid: int
     namespaces: dict[str, str]
@@ -74,15 +76,16 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     rows: dict[str, ActResult] = {}
     before: dict[str, PathState] = {}
     after: dict[str, PathState] = {}
-    arrivals: tuple[str, ...] = ()  # what reached the rigs outside
+    arrivals: tuple[str, ...] = ()  # what reached the listeners outside
     readings: tuple[ProcReading, ...] = ()
     survivors: tuple[str, ...] = ()
     litter: tuple[str, ...] = ()  # new names in workspace, roots, outside, home and /tmp that no act explains
-    searched: tuple[str, ...] = ()  # of base.SEARCHED the places where the search for it found what was put there
+    searched: tuple[str, ...] = ()  # places of base_acts.SEARCHED where the search found the file that was put there
     world: World | None = None  # what the placeholders stood for: a repro writes its own paths in their place
-    given: dict[str, tuple[Given, ...]] = {}  # act → what was laid for it, filled
+    given: dict[str, tuple[Given, ...]] = {}  # act → files that were put there for it, placeholders filled
 
     @property
     def never_started(self) -> bool:
-        """The kernel would not start the program. Without words there was none to start: Codex cannot be asked that."""
+        """Checks whether the kernel did not start the program. Without argv there was none: Codex cannot be asked
+        that."""
         return self.ended == "not-started" and bool(self.argv)

@@ -1,4 +1,4 @@
-"""The plan: every key that will get a state, made before the first effect."""
+"""Plan: every key that will get a state, made before the first effect."""
 
 import msgspec
 
@@ -20,8 +20,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     not_planned: tuple[NotPlanned, ...] = ()
     coverage: Coverage | None = None  # where cells were picked by pairs
     cases: tuple[CaseRow, ...] = ()  # of the corpus, and
-    generators: tuple[GeneratorRow, ...] = ()  # what was asked for: both told to whoever reads the journal
-    about_generators: tuple[str, ...] = ()  # every promise about one, also those that were not selected
+    generators: tuple[GeneratorRow, ...] = ()  # requested ones: both for readers of the journal
+    about_generators: tuple[str, ...] = ()  # every promise about generators, also those that were not selected
     suites: tuple[SuiteTraits, ...] = ()  # those that ask the promises
 
     def suite_index(self) -> SuiteIndex:

@@ -1,4 +1,4 @@
-"""A step of the plan, and the key of its record."""
+"""Plan key: a step of the plan, and the key of its record."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class NotPlanned(msgspec.Struct, frozen=True, kw_only=True):
-    """A name that was asked for and is not in the plan, and why."""
+    """Requested name that is not in the plan, with the reason."""
 
     what: str
     why: str

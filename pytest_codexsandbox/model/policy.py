@@ -1,4 +1,4 @@
-"""What Codex is asked to enforce, in our words; a door turns it into that release's own options."""
+"""Policy: what Codex is asked to enforce, in words of codexsandbox. A door turns it into that release's own options."""
 
 from typing import Final, Literal
 
@@ -48,5 +48,5 @@ EVERY: Final = tuple(POLICIES)
 
 
 def asks_for_sandbox(policy: str) -> bool:
-    """Checks whether a policy asks for a sandbox; a policy of another suite does."""
+    """Checks whether a policy asks for a sandbox. A policy of another suite counts as one that does."""
     return policy not in POLICIES or POLICIES[policy].sandboxed

@@ -7,11 +7,11 @@ import codecs
 
 
 def text_of(data: bytes, *, whole: bool = True) -> str:
-    """Decodes `data`. Where it is the beginning of more (not `whole`), a character that the cut splits is left out."""
+    """Decodes `data`. If it is the beginning of more (not `whole`), a character that the cut splits is left out."""
     return codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(data, final=whole)
 
 
 def text_of_end(data: bytes) -> str:
-    """Decodes the end of more: the rest of a character that the cut splits is left out."""
+    """Decodes the end of a longer output. The rest of a character that the cut splits is left out."""
     split = next((number for number, byte in enumerate(data[:3]) if byte & 0xC0 != 0x80), 0)
     return text_of(data[split:])

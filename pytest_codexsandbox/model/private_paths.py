@@ -1,7 +1,8 @@
-"""Paths for readers: `@OUTSIDE@/x` stands for a file of a test world, and no text says where that world was. Pure.
+"""Private paths: replaces real paths by words, so that no text says where a test world was. `@OUTSIDE@/x` stands for a
+file of a world. Pure.
 
-A test world lies below the user's cache folder. Its real paths hold the user's name and the run, and the words
-`/.cache/` in them look like a program's own state.
+A test world is below the user's cache folder. Its real paths hold the user's name and the run, and the words `/.cache/`
+in them look like a program's own state.
 """
 
 import re
@@ -44,7 +45,7 @@ class PrivatePaths:
         return "".join((*pieces, text[end:])) if pieces else text
 
     def _path_at(self, text: str, start: int) -> str:
-        """The longest known path that stands there as a whole; "" for none."""
+        """Returns the longest known path that is there as a whole; "" for none."""
         paths = (path for path in self._longest if text.startswith(path, start) and _is_whole(text, start, path))
         return next(paths, "")
 
@@ -74,11 +75,13 @@ def _of(world: World) -> dict[str, str]:
 
 
 def _spellings(path: str) -> set[str]:
-    """A stream of bytes is kept as Latin-1: there, a path that is not ASCII has other letters."""
+    """Returns the spellings of a path. A stream of bytes is kept as Latin-1, in which a path that is not ASCII has
+    other letters."""
     return {path, path.encode("utf-8", "surrogateescape").decode("latin-1")}
 
 
 def _is_whole(text: str, start: int, path: str) -> bool:
-    """A path of one name alone, such as that of root's home, may also be the end of a longer path."""
+    """Checks whether the path is no part of a longer one. A path of one name alone, such as that of root's home, may
+    also be the end of a longer path."""
     inside = path.count("/") == 1 and start > 0 and _BEFORE.match(text[start - 1])
     return not inside and not _GOES_ON.match(text, start + len(path))

@@ -1,4 +1,4 @@
-"""A promise: what a user of Codex's sandbox was told, as data beside the test that asserts it."""
+"""Promise: what a user of Codex's sandbox was promised, as data beside the test that asserts it."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ from pytest_codexsandbox.model.suite_traits import SANDBOX
 Kind = Literal["boundary", "capability", "claim", "hygiene", "generator"]
 Severity = Literal["critical", "high", "medium", "low"]
 Over = Literal["", "configs", "inputs", "writers", "shapes", "once"]
-"""What a promise about a generator is asked for, case by case: the corpus' user files, its inputs, the other programs
+"""Cases of a promise about a generator, asked one by one: the corpus' user files, its inputs, the other programs
 that write the same file, the older shapes that the generator takes over."""
 
 
@@ -22,17 +22,18 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     source: str  # where it was promised: a documentation page or a line of the source
     policies: tuple[str, ...]
     acts: dict[str, Act] = {}
-    call: Call | None = None  # None: the acts ride in the battery of the policy
+    call: Call | None = None  # None: the acts share the battery of the policy
     requires: tuple[str, ...] = ()  # facts of the environment or of the release without which it is n/a
     cases: tuple[str, ...] = ("",)
     over: Over = ""  # of a promise about a generator: its cases are found when the generator is known
     title: str = ""  # the test's name as a sentence
     summary: str = ""  # the docstring's first paragraph
-    suite: str = SANDBOX  # which suite asks it
+    suite: str = SANDBOX  # the suite that it belongs to
 
     @property
     def group(self) -> str:
-        """The calls that its acts ride in: its own id where it has a call of its own, else "", the policy's battery."""
+        """Returns the group of calls that perform its acts: its own id where it has a call of its own, else "", the
+        policy's battery."""
         return self.id if self.call is not None else ""
 
     def act_id(self, name: str) -> str:

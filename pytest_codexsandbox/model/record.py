@@ -1,4 +1,5 @@
-"""What a scenario leaves behind: evidence rows, a verdict, a diagnosis. JSON from birth; it rides on the report."""
+"""Record: what a scenario leaves behind: evidence rows, a verdict, a diagnosis. JSON from birth; a pytest report
+carries it."""
 
 import msgspec
 
@@ -7,7 +8,7 @@ from pytest_codexsandbox.model.verdict import Direction, Verdict
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """One claim of a scenario over one act. Held only if the control held and the effect was as promised."""
+    """One claim of a scenario about one act. It holds only if the control held and the effect was as promised."""
 
     claim: str  # what was promised, in the user's words
     act: str
@@ -23,7 +24,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemedyHere(msgspec.Struct, frozen=True, kw_only=True):
-    """One remedy as it is known for the environment of a record."""
+    """One remedy, with what is known about it in the environment of a record."""
 
     name: str
     turns: str  # green | not proved | no sandbox | no better
@@ -66,6 +67,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def deciding(self) -> Evidence | None:
-        """The row that a violation comes from: the first in the worst direction."""
+        """Returns the row that a violation comes from: the first in the worst direction."""
         rows = [row for row in self.evidence if row.control_held and not row.held]
         return next((row for row in rows if row.direction == self.direction), rows[0] if rows else None)

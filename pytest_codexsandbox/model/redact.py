@@ -1,7 +1,7 @@
-"""Values that look like credentials never reach a journal or a report.
+"""Redaction: keeps values that look like credentials out of journals and reports.
 
-The same rules work on text and on a line of JSON: no pattern can match a closing quote or half of an escape, so what
-was JSON stays JSON. A rule is tried only where one of its hints occurs, because nearly every line has none.
+The same rules work on text and on a line of JSON: no pattern can match a closing quote or half of an escape, so JSON
+stays JSON. A rule is tried only where one of its hints occurs, because nearly every line has none.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ _BYTES_HINTS = tuple(hint.encode() for hint in _NAMED_HINTS)
 
 
 def redact(text: str) -> str:
-    """`text` with every value that looks like a credential replaced."""
+    """Returns `text` with every value that looks like a credential replaced."""
     for hints, pattern in _TEXT:
         if any(hint in text for hint in hints):
             text = pattern.sub(MARK, text)
@@ -50,17 +50,18 @@ def redact(text: str) -> str:
 
 
 def redact_bytes(data: bytes) -> bytes:
-    """What was typed in or printed, whatever its encoding."""
+    """Redacts bytes that were typed in or printed, whatever their encoding."""
     return redact(data.decode("latin-1")).encode("latin-1")
 
 
 def nameable(name: str) -> str:
-    """A name that no later redaction changes: one in which something looks like a credential becomes a digest."""
+    """Returns a name that no later redaction changes. A name in which something looks like a credential becomes a
+    digest."""
     return name if redact(name) == name else f"redacted-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 def redact_json(line: bytes) -> bytes:
-    """The same for a line of JSON, in its encoded form."""
+    """Redacts a line of JSON in its encoded form."""
     for hints, pattern in _BYTES:
         if any(hint in line for hint in hints):
             line = pattern.sub(MARK.encode(), line)

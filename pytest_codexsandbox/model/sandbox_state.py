@@ -1,4 +1,4 @@
-"""Whether a sandbox was on: the answer that every other verdict leans on."""
+"""Sandbox state: whether a sandbox was on. Every other verdict depends on it."""
 
 from typing import Literal
 

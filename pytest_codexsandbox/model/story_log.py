@@ -1,4 +1,4 @@
-"""A story as the journal keeps it: what changed, as text, bounded. Pure."""
+"""Story log: a case run as the journal keeps it: what changed, as text, bounded. Pure."""
 
 import hashlib
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class LoggedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Told = dict[str, LoggedFile]
-"""Placeholder path → what is there."""
+"""Placeholder path → the file."""
 
 
 class LoggedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,13 +50,13 @@ class LoggedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def anonymous(value: T, world: Mapping[str, str]) -> T:
-    """With placeholders for the private folders of a run, in whatever text of it: their names mean nothing to anybody,
-    and say where somebody keeps their files."""
+    """Replaces the private folders of a run by placeholders, in every text of a value. The names of these folders mean
+    nothing to a reader, and show where a user keeps files."""
     return msgspec.convert(without_paths(msgspec.to_builtins(value), world), type(value))
 
 
 def without_paths(value: Any, world: Mapping[str, str]) -> Any:
-    """The same of what JSON has."""
+    """Does the same for a JSON value."""
     deepest = sorted(((root, f"@{name}@") for name, root in world.items() if root), key=lambda pair: -len(pair[0]))
 
     def told(member: Any) -> Any:

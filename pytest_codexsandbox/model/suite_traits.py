@@ -9,7 +9,7 @@ SANDBOX: Final = "sandbox"  # the suite of a promise that names none
 
 
 class SuiteTraits(msgspec.Struct, frozen=True, kw_only=True):
-    """Tells plans, reports and workers about a suite that they do not import."""
+    """Describes a suite to plans, reports and workers that do not import it."""
 
     name: str  # of its entry point
     title: str = ""  # what it asks, in a few words

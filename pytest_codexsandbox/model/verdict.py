@@ -1,4 +1,4 @@
-"""Verdicts, their signs, and which of several is the worst."""
+"""Verdicts: their signs, and which of several is the worst."""
 
 from enum import StrEnum
 from typing import Final, Literal
@@ -54,5 +54,5 @@ RED: Final = frozenset({Verdict.VIOLATES, Verdict.BROKEN, Verdict.STALE})
 
 
 def worst(verdicts: "list[Verdict] | tuple[Verdict, ...]") -> Verdict:
-    """The worst of at least one verdict."""
+    """Returns the worst of at least one verdict."""
     return min(verdicts, key=WORST_FIRST.index)

@@ -1,4 +1,4 @@
-"""The folders that one call of a subject gets, and how placeholders become paths."""
+"""World: the folders of one call of a subject, and how placeholders become paths."""
 
 import re
 
@@ -13,7 +13,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, str]  # placeholder name → value
 
     def fill(self, text: str, *, act: str = "") -> str:
-        """Replace placeholders; an unknown one is an error, never left standing."""
+        """Replaces placeholders. An unknown placeholder is an error and never stays in the text."""
         return _PLACEHOLDER.sub(lambda found: self._value(found[1], act), text)
 
     def _value(self, name: str, act: str) -> str:
