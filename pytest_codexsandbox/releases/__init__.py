@@ -1,1 +1,1 @@
-"""Codex releases: what exists, where it is to be had, what is here, and what a binary can do."""
+"""Codex releases: which exist, where they are published, which are cached here, and what a binary can do."""

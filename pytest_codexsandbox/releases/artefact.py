@@ -1,4 +1,4 @@
-"""A published archive: where it is, what it hashes to, how it is packed."""
+"""Artefact: a published archive: where it is, what it hashes to, how it is packed."""
 
 import re
 from collections.abc import Callable
@@ -22,6 +22,6 @@ class Artefact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def last_line(output: bytes) -> str:
-    """What a tool said last that is worth repeating, without a login in an address."""
+    """Returns the last line of a tool's output, without a login in an address."""
     lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
     return re.sub(r"://[^/@\s]+@", "://", lines[-1])[:300] if lines else ""

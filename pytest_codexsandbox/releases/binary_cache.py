@@ -1,4 +1,5 @@
-"""What was learnt about a binary once: its digest by what the kernel says of the file, its abilities by its digest."""
+"""Binary cache: keeps the digest of a binary by what the kernel says of the file, and its capabilities by its
+digest."""
 
 import os
 from hashlib import sha256
@@ -13,13 +14,13 @@ from pytest_codexsandbox.releases.artefact import Run
 from pytest_codexsandbox.releases.cache_files import sha256_of, write_whole
 from pytest_codexsandbox.releases.capability_probe import has_bwrap, probe
 
-EDITION: Final = 1  # of the probe: another one asks again
+EDITION: Final = 1  # of the probe: a new edition probes again
 _asked: dict[str, Capabilities] = {}  # scripts, by this process
-_read: dict[str, str] = {}  # digests, by this process: asked for after each call, also where nothing can be noted
+_read: dict[str, str] = {}  # digests, by this process: needed after each call, also where the cache is read-only
 
 
 def digest_of(binary: str, cache: Path) -> str:
-    """sha256 of the file. Remembered for its exact device, inode, size and times: any write changes those."""
+    """Returns the sha256 of the file. Kept for its exact device, inode, size and times: any write changes those."""
     path = Path(binary)
     stat = path.stat()
     mark = f"{path} {stat.st_dev} {stat.st_ino} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}"
@@ -42,26 +43,29 @@ def _noted_digest(path: Path, mark: str, cache: Path) -> str:
 
 
 def probed(binary: str, digest: str, cache: Path, run: Run) -> Capabilities:
-    """Whether a bubblewrap lies beside it is a matter of the place, and looked at each time."""
+    """Returns the capabilities of a binary, kept by its digest. A bubblewrap beside it depends on the folder, and is
+    looked for each time."""
     note = cache / "probes" / f"{digest}.{EDITION}.json"
     try:
         found = msgspec.json.decode(note.read_bytes(), type=Capabilities)
     except (OSError, msgspec.MsgspecError):
         found = probe(binary, run=run, home=cache)
-        need_same(binary, digest, cache)  # what another program said is noted under no digest
+        need_same(binary, digest, cache)  # answers of another program are kept under no digest
         _remember(note, msgspec.json.encode(found))
     return msgspec.structs.replace(found, bundled_bwrap=has_bwrap(binary))
 
 
 def asked_by_each(binary: str, cache: Path, run: Run) -> Capabilities:
-    """A script is asked by every process: what it starts may be another Codex today, and its own bytes do not tell."""
+    """Returns the capabilities of a script, probed by every process. The script may start another Codex today, and its
+    own bytes do not show that."""
     if binary not in _asked:
         _asked[binary] = probe(binary, run=run, home=cache)
     return _asked[binary]
 
 
 def need_same(binary: str, digest: str, cache: Path) -> None:
-    """To ask a program takes a second or more: time enough for a build to put another one there."""
+    """Raises HarnessError where the binary was replaced meanwhile. A probe takes a second or more: time enough for a
+    build to put another program there."""
     try:
         same = digest_of(binary, cache) == digest
     except OSError:

@@ -1,4 +1,4 @@
-"""An entry of the cache: an unpacked package, and where it came from."""
+"""Cache entry: an unpacked package, and where it came from."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from pytest_codexsandbox.releases.cache_files import PackageFile
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a release came from; nothing in it is secret."""
+    """Origin of a release. Nothing in it is secret."""
 
     release: str
     arch: str
@@ -18,7 +18,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """An unpacked package."""
+    """Unpacked package in the cache."""
 
     id: str
     folder: str

@@ -1,4 +1,4 @@
-"""Files of a cache entry: what was unpacked, whether it is still whole, and how a folder goes away at once."""
+"""Cache files: what was unpacked into an entry, whether it is still whole, and how a folder is removed at once."""
 
 import hashlib
 import os
@@ -19,13 +19,13 @@ class PackageFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tree_digest(files: Iterable[PackageFile]) -> str:
-    """The address of a package: what lies where in it, and with which mode."""
+    """Returns the address of a package: a digest of its paths, modes and contents."""
     lines = sorted(f"{file.sha256} {file.mode:o} {file.path}" for file in files)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def intact(folder: Path, files: Iterable[PackageFile]) -> bool:
-    """Whether every file is there in its size; its bytes were checked when it was put."""
+    """Checks whether every file is there in its size. Its bytes were checked when it was put."""
     for file in files:
         try:
             if (folder / file.path).lstat().st_size != file.size:
@@ -42,7 +42,7 @@ def ensure_folder(folder: Path) -> None:
 
 
 def remove(folder: Path, *, by_way_of: Path | None = None) -> None:
-    """With `by_way_of` it is renamed there first, so that no reader ever sees half of it."""
+    """Removes a folder. With `by_way_of` it is renamed there first, so that no reader ever sees half of it."""
     if by_way_of is not None:
         ensure_folder(by_way_of)
         going = by_way_of / f"{folder.name}.gone-{os.getpid()}"
@@ -52,7 +52,7 @@ def remove(folder: Path, *, by_way_of: Path | None = None) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """A reader sees the old file or the new one."""
+    """Writes a file at once: a reader sees the old file or the new one."""
     ensure_folder(path.parent)
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:

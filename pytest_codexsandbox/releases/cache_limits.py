@@ -1,4 +1,4 @@
-"""How large the cache may grow: $CODEXSANDBOX_CACHE_LIMIT, else 10 GB."""
+"""Cache limits: how large the cache may grow. $CODEXSANDBOX_CACHE_LIMIT, else 10 GB."""
 
 import os
 import re
@@ -13,7 +13,7 @@ _FACTORS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def parse_size(text: str, *, where: str = "") -> int:
-    """`5GB`, `500M`, `1e9` is none: bytes, decimal factors."""
+    """Returns a size in bytes, with decimal factors: `5GB`, `500M`. `1e9` is none."""
     found = _SIZE.fullmatch(text.strip())
     if not found:
         raise InputError(f"{text!r} is not a size", where=where, why="a number and KB, MB, GB or TB, like 5GB")

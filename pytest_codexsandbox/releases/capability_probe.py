@@ -1,8 +1,8 @@
-"""What a Codex binary can do, read from its own words: `--version`, `--help`, and how it reads a setting.
+"""Capability probe: reads what a Codex binary can do from its `--version`, its `--help`, and how it reads a setting.
 
 No sandbox is started. An unknown word is a prompt to Codex, so `codex WORD --help` proves a command only by its own
-`Usage:` line; and from 0.134 on `codex sandbox linux` would run a program called `linux`, so it is asked only where
-`codex sandbox --help` lists it.
+`Usage:` line. From 0.134 on `codex sandbox linux` would run a program called `linux`, so it is run only where `codex
+sandbox --help` lists it.
 """
 
 import os
@@ -28,7 +28,7 @@ _UNKNOWN_PROFILE: Final = ":codexsandbox-asks-whether-you-know-this-key"
 
 
 def probe(binary: str, *, run: Run, home: Path | None = None) -> Capabilities:
-    """Ask the binary. InputError when it is no Codex: hangs, prints garbage, dies, says no version."""
+    """Probes the binary. InputError when it is no Codex: hangs, prints garbage, dies, says no version."""
     with _asking(binary, run, home or cache_folder()) as ask:
         version = _version(binary, ask("--version"))
         shape, help_text = _shape(ask)
@@ -50,7 +50,7 @@ def probe(binary: str, *, run: Run, home: Path | None = None) -> Capabilities:
 
 
 def has_bwrap(binary: str) -> bool:
-    """Whether a bubblewrap lies where this binary looks for its own."""
+    """Checks whether a bubblewrap is where this binary looks for its own."""
     folder = Path(binary).resolve().parent
     return any((place / "codex-resources/bwrap").is_file() for place in (folder.parent, folder))
 
@@ -96,7 +96,8 @@ class _Ask:
 
 @contextmanager
 def _asking(binary: str, run: Run, cache: Path) -> Iterator[_Ask]:
-    """A home of its own below the cache: the user's is neither read nor written, and Codex refuses one in /tmp."""
+    """Yields the probe with a home of its own below the cache. The user's home is neither read nor written, and Codex
+    refuses one in /tmp."""
     next_step = "set CODEXSANDBOX_CACHE to a folder that you may write to"
     with os_errors_as(CodexSandboxError, "the cache folder cannot be written", where=cache, next_step=next_step):
         (cache / "homes").mkdir(parents=True, exist_ok=True)
@@ -119,7 +120,7 @@ def _version(binary: str, done: CommandResult) -> str:
 
 
 def _shape(ask: _Ask) -> tuple[str, str]:
-    """How a sandboxed command is asked for, and the help of that command."""
+    """Returns how the binary takes a sandboxed command, and the help of that command."""
     top = ask("sandbox", "--help")
     if _is_help_of(top, "sandbox"):
         text = _text(top)
@@ -131,7 +132,8 @@ def _shape(ask: _Ask) -> tuple[str, str]:
 
 
 def _knows_default_permissions(ask: _Ask) -> bool:
-    """A profile that does not exist is an error to those that read the key (0.114+), and nothing to the others.
+    """Checks whether the binary reads the key. A profile that does not exist is an error to releases that do (0.114+),
+    and nothing to the others.
 
     `codex sandbox` itself heeds the key from 0.117 on; asking it would start a sandbox.
     """

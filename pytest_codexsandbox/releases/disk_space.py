@@ -1,4 +1,4 @@
-"""Room on the disk, looked at before a download begins, and told in words when it is not there."""
+"""Disk space: checked before a download begins, and explained where it is too small."""
 
 from pathlib import Path
 from typing import Final
@@ -10,7 +10,7 @@ _RESERVE: Final = 64 << 20
 
 
 def room_for(bytes_needed: int, folder: Path) -> None:
-    """CodexSandboxError when the disk below `folder` has less than `bytes_needed` and a reserve."""
+    """Raises CodexSandboxError when the disk below `folder` has less than `bytes_needed` and a reserve."""
     free = disk_space.least([str(folder)])
     if 0 <= free < bytes_needed + _RESERVE:
         raise full_disk(folder, f"{bytes_needed / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free")

@@ -1,5 +1,8 @@
-"""What getting a release would cost, said at plan time. Known releases are known from data, without network or process;
-of another one pip and npm are asked whether it exists."""
+"""Download estimate: what getting a release would cost, for plans.
+
+Known releases are known from data, without network or process. For another release pip and npm are asked whether it
+exists.
+"""
 
 import math
 from pathlib import Path
@@ -20,14 +23,15 @@ from pytest_codexsandbox.system.download import NotReached, size_of
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
-    megabytes: int = 0  # to download; 0 when nothing is, or when nobody knows
+    megabytes: int = 0  # to download; 0 when nothing is, or when the size is unknown
     source: str = ""  # cache | installed | path | pypi | npm
     cached: bool = False  # nothing has to be downloaded
-    why_not: str = ""  # why it cannot be had here, with what to do
+    why_not: str = ""  # why it is not available here, with what to do
 
 
 def forecast(spec: SubjectSpec, cache: Path, *, run: Run = process.run) -> Forecast:
-    """InputError for what is no release and for a binary that is none: no run would begin with it."""
+    """Returns the forecast of a subject. InputError for what is no release and for a binary that is no Codex: no run
+    would begin with it."""
     try:
         told = from_data(spec, cache)
         return published(release_name(spec.release or spec.label), here(), run, sized) if told is None else told
@@ -43,7 +47,7 @@ def refusal(release: str, problem: Unavailable) -> Forecast:
 
 
 def from_data(spec: SubjectSpec, cache: Path) -> Forecast | None:
-    """Reads what this machine and the data say; None for a release that neither knows."""
+    """Returns what this machine and the data say; None for a release that neither knows."""
     if spec.path:
         user_binaries.examine(spec.path, of_a_build())
         return Forecast(source="path", cached=True)
@@ -65,9 +69,9 @@ def from_data(spec: SubjectSpec, cache: Path) -> Forecast | None:
 
 
 def sized(found: Artefact) -> Forecast:
-    """Asks how much a published release would download."""
+    """Returns the forecast of a published release, with the size of its download."""
     try:
         size = size_of(found.url, headers=found.headers)
-    except Unavailable:  # it exists; that it cannot be got is said by whoever tries
+    except Unavailable:  # it exists; the download itself will report the error
         size = 0
     return Forecast(source=found.source, megabytes=math.ceil(size / 1e6))

@@ -1,4 +1,4 @@
-"""From a published archive to an entry of the cache: room, download, hash, unpack, one rename."""
+"""Install: makes a cache entry of a published archive: disk space, download, hash, unpack, one rename."""
 
 import errno
 from collections.abc import Iterator
@@ -22,10 +22,11 @@ _GROWS: Final = 3.5  # an archive's unpacked size, at most, as a multiple of wha
 
 
 def install(artefact: Artefact, store: Store, staging: Path, platform: Platform, progress: Progress) -> Entry:
-    """Only inside `store.building`. A network that breaks is tried again; everything else is final."""
+    """Downloads and unpacks a release. Call it only inside `store.building`. A network that breaks is tried again;
+    everything else is final."""
     for rest in range(TRIES - 1, -1, -1):
         place = staging / "package"
-        remove(place)  # what an earlier try left half
+        remove(place)  # the remains of an earlier try
         ensure_folder(place)
         try:
             return _install(artefact, store, place, platform, progress)

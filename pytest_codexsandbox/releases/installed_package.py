@@ -1,4 +1,4 @@
-"""The Codex that `openai-codex-cli-bin` put into this Python."""
+"""Installed package: the Codex that `openai-codex-cli-bin` put into this Python."""
 
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The releases that matrix/codex/ names: where each is to be had, how much is downloaded, what it can do."""
+"""Known releases: those that matrix/codex/ names: where each is published, how much is downloaded, what it can do."""
 
 import tomllib
 from functools import cache
@@ -17,14 +17,14 @@ __all__ = ["Known", "capabilities", "disagreement", "golden", "installed", "know
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """Megabytes of the x86_64 archive; 0 where it is not published there."""
+    """Megabytes to download of the x86_64 archive; 0 where it is not published there."""
 
     npm: int = 0
     pypi: int = 0
 
 
 def named() -> tuple[str, ...]:
-    """The releases known from data, oldest first."""
+    """Returns the releases known from data, oldest first."""
     return tuple(known())
 
 
@@ -41,7 +41,7 @@ def golden() -> Path:
 
 @cache
 def capabilities() -> dict[str, Capabilities]:
-    """What released binaries can do, as it was measured."""
+    """Returns the capabilities of released binaries, as they were measured."""
     table = _read(golden())
     return {
         release: msgspec.convert({"version": release, **row}, Capabilities, strict=True)
@@ -50,14 +50,15 @@ def capabilities() -> dict[str, Capabilities]:
 
 
 def newest_before(version: str) -> str:
-    """The newest measured release that is not newer than `version`; without one that can be placed, the newest."""
+    """Returns the newest measured release that is not newer than `version`; the newest of all where there is none."""
     measured = sorted(capabilities(), key=order)
     older = [release for release in measured if version and order(release) <= order(version)]
     return (older or measured or [""])[-1]
 
 
 def disagreement(version: str, found: Capabilities) -> str:
-    """How a probe of a released binary differs from what was measured when it was released; "" = not at all."""
+    """Describes how a probe of a released binary differs from what was measured when it was released; "" if not at
+    all."""
     expected = capabilities().get(version)
     if expected is None:
         expected = msgspec.structs.replace(found, version=version)

@@ -23,7 +23,7 @@ def use_lock(entry: Entry) -> Path:
 
 @contextmanager
 def shared(entry: Entry) -> Iterator[bool]:
-    """Nobody prunes the entry meanwhile. False: it is gone already."""
+    """Keeps the entry from being pruned during the block. False: it is gone already."""
     lock = _share(entry)
     try:
         yield _is_there(entry)
@@ -34,7 +34,7 @@ def shared(entry: Entry) -> Iterator[bool]:
 
 @contextmanager
 def exclusive(entry: Entry) -> Iterator[bool]:
-    """False: somebody uses the entry, or its lock is not ours to take."""
+    """Locks the entry for this process alone. False: another process uses the entry, or this user may not lock it."""
     lock = _open(use_lock(entry))
     try:
         yield lock >= 0 and _locked(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -44,7 +44,8 @@ def exclusive(entry: Entry) -> Iterator[bool]:
 
 
 def is_unused(entry: Entry) -> bool:
-    """As far as that is seen without a trace: a lock that we made would say that the entry was used just now."""
+    """Checks whether no process uses the entry, as far as that is seen without a trace: a new lock file would say that
+    the entry was used just now."""
     lock = _open(use_lock(entry), made=0)
     if lock < 0:
         return not use_lock(entry).exists()
@@ -55,7 +56,7 @@ def is_unused(entry: Entry) -> bool:
 
 
 def hold(entry: Entry) -> bool:
-    """Keep the entry from being pruned for as long as this process lives. False: it is gone already."""
+    """Keeps the entry from being pruned for as long as this process lives. False: it is gone already."""
     if entry.folder not in _held:
         _held[entry.folder] = _share(entry)
     return _is_there(entry)
@@ -77,7 +78,7 @@ def _share(entry: Entry) -> int:
         _locked(lock, fcntl.LOCK_SH)
         try:
             os.utime(lock)
-        except OSError:  # somebody else's warm cache: we may read it, no more
+        except OSError:  # another user's cache: this user may only read it
             pass
     return lock
 

@@ -1,6 +1,6 @@
-"""Where npm has a release: asked through the user's own npm, else through the registry that is configured.
+"""npm: finds where npm has a release, through the user's own npm, else through the configured registry.
 
-Since 0.99 the Linux programs lie in `@openai/codex@V-linux-x64`; before, one package held all platforms.
+Since 0.99 the Linux programs are in `@openai/codex@V-linux-x64`; before, one package held all platforms.
 """
 
 import json
@@ -66,7 +66,8 @@ def _asked(program: str, versions: tuple[str, ...], run: Run, **changed: str) ->
 
 
 def _asked_anew(program: str, versions: tuple[str, ...], run: Run) -> dict[str, Any]:
-    """npm answers from what it once kept when the registry does not answer: an absence is asked for afresh."""
+    """Asks npm with an empty cache. npm answers from its cache when the registry does not answer, so an absence is
+    checked afresh."""
     with TemporaryDirectory(prefix="codexsandbox-npm-", ignore_cleanup_errors=True) as kept:
         return _asked(program, versions, run, npm_config_cache=kept)
 
@@ -82,7 +83,7 @@ def _question(program: str, version: str, changed: Mapping[str, str]) -> Command
 
 
 def _understood(done: CommandResult) -> dict[str, Any]:
-    """`dist` of the package; {} when npm says that there is none; an error for everything else."""
+    """Returns `dist` of the package; {} when npm says that there is none. Raises an error for everything else."""
     try:
         answer = json.loads(done.stdout or b"{}")
     except ValueError:
@@ -108,7 +109,7 @@ def _understood(done: CommandResult) -> dict[str, Any]:
 
 
 def _read(registry: Registry, versions: tuple[str, ...]) -> dict[str, Any]:
-    """Without npm: the registry's own list, in the short form that npm itself asks for."""
+    """Reads the registry's own list without npm, in the short form that npm itself asks for."""
     headers = {"Accept": "application/vnd.npm.install-v1+json, application/json;q=0.8", **registry.login()}
     url = f"{registry.url}/{quote(PACKAGE, safe='@')}"
     try:

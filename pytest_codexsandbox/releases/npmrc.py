@@ -1,4 +1,4 @@
-"""The registry that npm's own configuration names, for machines without npm, and the login that goes with it."""
+"""npm configuration: the registry that it names, for machines without npm, and the login that goes with it."""
 
 import os
 import re
@@ -21,12 +21,13 @@ class Registry(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def configured(cls) -> "Registry | None":
-        """npm's order: environment, the project's .npmrc, the user's. None where nothing is configured."""
+        """Returns the registry, in npm's order: environment, the project's .npmrc, the user's. None where nothing is
+        configured."""
         home = os.environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 (pathlib's own fails where there is none)
         return configured(environ.copied(), (Path.cwd() / ".npmrc", Path(home) / ".npmrc"))
 
     def login(self, url: str = "") -> dict[str, str]:
-        """The header for an address that the configuration has a token for."""
+        """Returns the header for an address that the configuration has a token for."""
         parts = urlsplit(url or f"{self.url}/")
         where = f"//{parts.netloc}{parts.path}"
         for place in sorted(self.tokens, key=len, reverse=True):

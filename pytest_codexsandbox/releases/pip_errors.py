@@ -1,4 +1,5 @@
-"""What pip's failure means. Only its own word that nothing matches, from indexes that all answered, is an absence."""
+"""pip errors: what a failure of pip means. An absence is only its own message that nothing matches, from indexes that
+all answered."""
 
 import re
 from typing import Final
@@ -26,7 +27,7 @@ _ABSENT: Final = ("No matching distribution found", "Could not find a version th
 _GONE: Final = ("404", "410")
 _LOGIN: Final = ("401", "403", "407")
 _HASHES: Final = "DO NOT MATCH THE HASHES"
-# pip tells it in its log alone, and goes on as if that index were empty.
+# pip writes it only to its log, and goes on as if that index were empty.
 _UNREAD: Final = re.compile(r"Could not fetch URL (\S+?): (.+?)(?: - .*)?$", re.MULTILINE)
 _BROKEN: Final = re.compile(r"connection broken by '(.+)': \S+$")
 
@@ -36,11 +37,11 @@ def by_hand(package: str = PACKAGE) -> str:
 
 
 def refusal(version: str, stderr: bytes, log: bytes, *, package: str = PACKAGE) -> CodexSandboxError:
-    """`version` as PyPI writes it."""
+    """Returns the error for a failed call of pip. `version` as PyPI writes it."""
     said = stderr.decode(errors="replace")
     if _HASHES in said:
         return _wrong_hash(said)
-    # A page that is not there (404) was read in a way: that index has no such package.
+    # A missing page (404) counts as read: that index has no such package.
     unread = [found for found in _UNREAD.findall(log.decode(errors="replace")) if not found[1].startswith(_GONE)]
     for url, why in sorted(unread, key=lambda found: not found[1].startswith(_LOGIN)):
         return _not_read(without_secrets(url), why, package)
@@ -58,7 +59,8 @@ def refusal(version: str, stderr: bytes, log: bytes, *, package: str = PACKAGE) 
 
 
 def _absent(wanted: str, package: str, said: str) -> NotThere:
-    """Of what it needs, something may be missing rather than itself."""
+    """Returns the error for an absence. A package that the wanted one needs may be missing instead of that one
+    itself."""
     found = _LACKS.search(said)
     missing = canonicalize_name(found[1]) if found else ""
     besides = f", or lacks what it needs: {missing}" if missing not in ("", canonicalize_name(package)) else ""
@@ -79,7 +81,7 @@ def _reason(line: str) -> str:
 
 
 def _short(words: str) -> str:
-    """pip's own words, without the login that an address in them may hold."""
+    """Returns pip's own words, without the login that an address in them may hold."""
     return last_line(words.encode())
 
 

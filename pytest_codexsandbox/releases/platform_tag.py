@@ -1,4 +1,4 @@
-"""What this machine is called by those who publish Codex."""
+"""Platform tags: the names of this machine that publishers of Codex use."""
 
 import platform
 import sys
@@ -35,7 +35,8 @@ PLATFORMS: Final = {"x86_64": _X86_64, "amd64": _X86_64, "aarch64": _AARCH64, "a
 
 
 def of_a_build() -> Platform | None:
-    """For a binary of the user's own. None: nobody publishes Codex for this machine, but somebody may build one."""
+    """Returns the platform for a user's own binary. None: no Codex is published for this machine, but the user may
+    build one."""
     published = platform.machine().lower() in PLATFORMS
     return here() if published or sys.platform != "linux" else None
 

@@ -1,4 +1,4 @@
-"""Ask the user's own pip where the wheel of a release is: its indexes, mirrors, proxies and find-links apply."""
+"""PyPI: asks the user's own pip where the wheel of a release is: its indexes, mirrors, proxies and find-links apply."""
 
 import json
 import os
@@ -20,7 +20,8 @@ PATIENCE: Final = 90.0
 
 
 def find(release: str, platform: Platform, *, run: Run) -> Artefact:
-    """Where the wheel is and what it hashes to. Unavailable when no index has it, NotReached when no index answered."""
+    """Returns address and hash of the wheel. Raises Unavailable when no index has it, NotReached when no index
+    answered."""
     with TemporaryDirectory(prefix="codexsandbox-pip-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log"
         done = run(_question(release, platform, log))

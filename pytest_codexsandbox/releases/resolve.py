@@ -1,4 +1,5 @@
-"""From the name of a release (or a path) to a binary that is here: cached, else installed, else PyPI, else npm."""
+"""Resolve: finds the binary of a release or a path on this machine: cached, else installed, else from PyPI, else from
+npm."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from pytest_codexsandbox.system.progress import Progress
 
 
 class ResolvedSubject(msgspec.Struct, frozen=True, kw_only=True):
-    """A Codex that is really here; a ports.Subject."""
+    """Codex that is present on this machine. Implements protocols.Subject."""
 
     spec: SubjectSpec
     binary: str
@@ -43,7 +44,8 @@ class ResolvedSubject(msgspec.Struct, frozen=True, kw_only=True):
 def resolve(
     spec: SubjectSpec, *, cache: Path, progress: Progress | None = None, offline: bool = False, run: Run = process.run
 ) -> ResolvedSubject:
-    """InputError for a binary that is none, Unavailable for a release that cannot be had, each with what to do."""
+    """Returns the binary of a subject. InputError for a file that is no Codex, Unavailable for a release that is not
+    available, each with what to do."""
     if spec.path:
         binary = user_binaries.examine(spec.path, of_a_build())
         return _resolved(spec, binary, "path", {"path": spec.path}, cache, run)
@@ -65,7 +67,8 @@ def resolve(
 
 
 def cached(store: Store, release: str, platform: Platform) -> Entry | None:
-    """The entry, protected for as long as this process lives. One whose binary has changed is as good as none."""
+    """Returns the entry, protected for as long as this process lives. None where there is none, or its binary has
+    changed."""
     entry = store.find(release, platform.arch)
     if entry is None or not hold(entry):
         return None
@@ -76,9 +79,9 @@ def cached(store: Store, release: str, platform: Platform) -> Entry | None:
 
 
 def _downloaded(release: str, store: Store, platform: Platform, progress: Progress, run: Run) -> Entry:
-    limit = limit_from()  # a wrong word is said before the download
+    limit = limit_from()  # a wrong limit is reported before the download
     with store.building(release, platform.arch, say=progress.say) as staging:
-        entry = cached(store, release, platform)  # somebody else may have built it while we waited
+        entry = cached(store, release, platform)  # another process may have built it meanwhile
         if entry is None:
             damaged = store.find(release, platform.arch)
             if damaged is not None:

@@ -1,4 +1,5 @@
-"""Where a release is published: PyPI where data says so (or nobody knows), then npm, which has every release."""
+"""Sources: where a release is published. PyPI where data says so (or does not know the release), then npm, which has
+every release."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -14,7 +15,8 @@ EVERYWHERE: Final = (pypi.find, npm.find)
 
 
 def published(release: str, platform: Platform, run: Run, get: Callable[[Artefact], T]) -> T:
-    """From the first place that has it and gives it; bytes that are not the announced ones end the search."""
+    """Returns the result of `get` for the first source that has the release and gives it. Bytes that are not the
+    announced ones end the search."""
     known = known_releases.known().get(release)
     places = EVERYWHERE if known is None or known.pypi else (npm.find,)
     refusals: list[Unavailable] = []
@@ -30,8 +32,8 @@ def published(release: str, platform: Platform, run: Run, get: Callable[[Artefac
 
 
 def refused(release: str, refusals: list[Unavailable], *, exists: bool) -> Unavailable:
-    """The network's failure is told rather than the absence at the other place; but what npm, asked, does not have
-    and nobody else knows, is nowhere."""
+    """Returns one error for all sources. It reports a failure of the network rather than an absence at the other
+    source. A release that data does not know and that npm does not have does not exist."""
     if not exists and isinstance(refusals[-1], NotThere):
         told: Unavailable = refusals[-1]
         what = f"there is no Codex {release}"

@@ -1,13 +1,15 @@
-"""The cache: unpacked releases, addressed by what they hold, found by (release, architecture). Tools that write Codex's
-configuration are kept in the same way: their release is NAME@VERSION.
+"""Store: the cache of unpacked releases, addressed by content, found by (release, architecture).
+
+Tools that write Codex's configuration are kept in the same way: their release is NAME@VERSION.
 
     entries/<sha256 of the manifest>/…    a package as its publisher laid it out, and entry.json
     releases/<release>~<arch>.json        which entry it is, and where it came from
     staging/                              what is being unpacked; never looked at by a reader
     locks/                                `<release>~<arch>.build` and `<entry>.use`; its time is the last use
 
-An entry appears by one rename. Who uses it holds a shared lock, which pruning respects; the kernel gives the lock
-back when a process dies. Nothing here is ever half-written: a killed builder leaves only staging, swept by the next.
+An entry appears by one rename. A process that uses it holds a shared lock, which pruning respects; the kernel gives
+the lock back when the process dies. No entry is ever half-written: a killed builder leaves only staging, which the
+next one removes.
 """
 
 import os
@@ -38,20 +40,21 @@ _FOLDERS: Final = ("entries", "releases", "staging", "locks")
 
 
 class Store:
-    """The cache below one folder."""
+    """Cache below one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def refuse_unreadable(self) -> None:
-        """For who looks at all of it: a cache that cannot be read is not an empty one."""
+        """Raises InputError for a cache that cannot be read. Call it before listing all entries: such a cache is not
+        empty."""
         next_step = "CODEXSANDBOX_CACHE=DIR, or ask as the user whose cache it is"
         refused = os_errors_as(InputError, "the cache cannot be read", where=self.folder, next_step=next_step)
         with refused, suppress(FileNotFoundError):
             next((self.folder / "entries").iterdir(), None)
 
     def find(self, release: str, arch: str) -> Entry | None:
-        """The whole entry of a release, or None: a damaged one is as good as none."""
+        """Returns the whole entry of a release. None if there is none, or a damaged one."""
         try:
             pointer = msgspec.json.decode(self._pointer(release, arch).read_bytes(), type=Pointer)
         except (OSError, msgspec.MsgspecError):
@@ -62,7 +65,7 @@ class Store:
         return msgspec.structs.replace(entry, origin=pointer.origin)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Every entry, the least recently used first."""
+        """Returns every entry, the least recently used first."""
         try:
             names = sorted(path.name for path in (self.folder / "entries").iterdir())
         except OSError:
@@ -71,11 +74,11 @@ class Store:
         return tuple(sorted(found, key=lambda entry: (self.last_used(entry), entry.id)))
 
     def names(self, entry: Entry) -> tuple[str, ...]:
-        """The releases that are this entry; a tool is called NAME@VERSION."""
+        """Returns the releases that are this entry; a tool is called NAME@VERSION."""
         return tuple(sorted(unquote(p.name.removesuffix(".json").partition("~")[0]) for p in self._pointers(entry)))
 
     def releases(self) -> tuple[str, ...]:
-        """The releases of Codex that are here."""
+        """Returns the releases of Codex that are in the cache."""
         names = {name for entry in self.entries() for name in self.names(entry)}
         return tuple(sorted(name for name in names if "@" not in name))
 
@@ -89,7 +92,8 @@ class Store:
     def building(
         self, release: str, arch: str, *, what: str = "", say: Callable[[str], None] = lambda line: None
     ) -> Iterator[Path]:
-        """One process at a time builds a release, in a folder that vanishes again unless it is put."""
+        """Lets one process at a time build a release. Yields a folder that is removed afterwards unless `put` took
+        it."""
         for name in _FOLDERS:
             ensure_folder(self.folder / name)
         name = f"{release}~{arch}"
@@ -105,13 +109,13 @@ class Store:
                 remove(staging)
 
     def put(self, staging: Path, *, binary: str, files: tuple[PackageFile, ...], origin: Origin) -> Entry:
-        """Make what was unpacked below `staging` an entry, held by this process. Only inside `building`."""
+        """Makes an entry of what was unpacked below `staging`, held by this process. Call it only inside `building`."""
         digests = {file.path: file.sha256 for file in files}
         target = self.folder / "entries" / tree_digest(files)
         entry = Entry(
             id=target.name, folder=str(target), binary=binary, digest=digests[binary], files=files, origin=origin
         )
-        hold(entry)  # first of all: it may be there already, and about to be pruned
+        hold(entry)  # first: the entry may exist already, and be about to be pruned
         known = self._entry(entry.id)
         if known is None or not intact(Path(known.folder), known.files):
             if target.exists():
@@ -127,8 +131,8 @@ class Store:
         return entry
 
     def prune(self, limit: int, *, dry_run: bool = False) -> tuple[Entry, ...]:
-        """Remove the least recently used entries that nobody uses until the rest is no larger than `limit` bytes.
-        `dry_run`: only tell which these would be."""
+        """Removes the least recently used entries that no process uses, until the rest is no larger than `limit` bytes.
+        `dry_run`: only returns which these would be."""
         kept = self.entries()
         size = sum(entry.size for entry in kept)
         gone: list[Entry] = []
@@ -143,13 +147,14 @@ class Store:
         return tuple(gone)
 
     def orphans(self) -> list[Path]:
-        """What killed builders left. A builder at work holds its lock."""
+        """Returns what killed builders left. A builder at work holds its lock."""
         staged = sorted((self.folder / "staging").glob("*"))
         building = {one: self.folder / "locks" / f"{one.name.rpartition('.')[0]}.build" for one in staged}
         return [one for one, lock in building.items() if not locks.is_held(lock, if_unreadable=True)]
 
     def discard(self, entry: Entry) -> None:
-        """Take a damaged entry away, in use or not: nobody can use it rightly. Only inside `building`."""
+        """Removes an entry. A damaged one goes even while it is in use, because no process can use it rightly. Call it
+        only inside `building`, or with the entry's exclusive lock."""
         for pointer in self._pointers(entry):
             pointer.unlink(missing_ok=True)
         if Path(entry.folder).exists():
@@ -160,7 +165,7 @@ class Store:
             try:
                 if ours:
                     self.discard(entry)
-            except OSError:  # somebody else's cache: not ours to remove
+            except OSError:  # another user's cache: this user may not remove it
                 return False
             return ours
 
@@ -202,6 +207,6 @@ def prune(limit: int, cache: Path | None = None) -> tuple[Entry, ...]:
 
 @contextmanager
 def in_use(entry: Entry) -> Iterator[bool]:
-    """Nobody prunes the entry meanwhile. False: it is gone already."""
+    """Keeps the entry from being pruned during the block. False: it is gone already."""
     with shared(entry) as there:
         yield there

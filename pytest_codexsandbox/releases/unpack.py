@@ -1,7 +1,7 @@
-"""Take from a published archive what a sandbox needs, in the layout in which Codex looks for it.
+"""Unpack: takes from a published archive what a sandbox needs, in the layout in which Codex looks for it.
 
-An archive is somebody else's bytes: a link, a device, a name that leaves the folder, or a size that nobody would
-publish ends the unpacking. Layouts by release: `bin/codex-<triple>` (0.40), `vendor/<triple>/codex/codex`,
+An archive holds foreign bytes: a link, a device, a name that leaves the folder, or a size that no publisher would
+choose ends the unpacking. Layouts by release: `bin/codex-<triple>` (0.40), `vendor/<triple>/codex/codex`,
 `vendor/<triple>/bin/codex` with `codex-resources/`, and in wheels the same below `codex_cli_bin/`.
 """
 
@@ -37,11 +37,11 @@ class Readable(Protocol):
 
 
 class BadArchive(CodexSandboxError):
-    """What came is not an archive that we unpack."""
+    """The downloaded bytes are no archive that may be unpacked."""
 
 
 def unpack_tar(stream: Readable, folder: Path, triple: str) -> Unpacked:
-    """From npm's `.tgz`, while it arrives."""
+    """Unpacks npm's `.tgz` while it arrives."""
     files = []
     try:
         with tarfile.open(fileobj=_as_file(stream), mode="r|gz", bufsize=_CHUNK) as archive:
@@ -70,7 +70,7 @@ def unpack_wheel(path: Path, folder: Path, triple: str) -> Unpacked:
 
 
 def wanted(name: str, triple: str) -> str:
-    """Where a member goes; "" when it is not needed here."""
+    """Returns the place of an archive's member; "" when it is not needed here."""
     for start in (f"package/vendor/{triple}/", "codex_cli_bin/"):
         if name.startswith(start):
             rest = name.removeprefix(start)
@@ -148,5 +148,5 @@ def _checked(files: list[PackageFile]) -> Unpacked:
 
 
 def _as_file(stream: Readable) -> Any:
-    """tarfile's stream mode calls nothing but `read`."""
+    """Returns the stream itself: tarfile's stream mode calls nothing but `read`."""
     return stream

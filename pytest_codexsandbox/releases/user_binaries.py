@@ -1,4 +1,5 @@
-"""`--codex-bin [LABEL=]PATH[@AS-VERSION]`: a binary of the user's own, looked at before anything is started."""
+"""User binaries: `--codex-bin [LABEL=]PATH[@AS-VERSION]` names the user's own, which are checked before anything is
+started."""
 
 import os
 from pathlib import Path
@@ -22,7 +23,7 @@ _MACHO: Final = (
 
 
 def candidate(text: str, *, base: Path | None = None) -> SubjectSpec:
-    """The spec that the option's value means. A relative path counts from `base` (the current folder)."""
+    """Returns the spec that the option's value means. A relative path counts from `base` (the current folder)."""
     base = base or Path.cwd()
     label, path = _split_label(text, base)
     path, version = _split_version(path, base)
@@ -33,7 +34,7 @@ def candidate(text: str, *, base: Path | None = None) -> SubjectSpec:
 
 
 def examine(path: str, platform: Platform | None) -> str:
-    """The program behind `path`, links followed. InputError when it cannot be a Codex for this machine."""
+    """Returns the program behind `path`, links followed. InputError when it cannot be a Codex for this machine."""
     try:
         real = Path(os.path.realpath(path, strict=True))
         head = b"" if real.is_dir() else _head(real)
@@ -87,7 +88,7 @@ def _check_head(path: str, head: bytes, platform: Platform | None) -> None:
 
 
 def _behind_launcher(script: Path, platform: Platform | None) -> str:
-    """npm's `codex` is a Node script beside the program; the program is what is measured."""
+    """Returns the program beside npm's `codex`, which is a Node script. The program is what is measured."""
     if platform is None:
         raise _wrong(str(script), "it is npm's launcher, and npm has no program for this machine", "name the program")
     root = script.parent.parent

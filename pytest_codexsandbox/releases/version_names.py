@@ -1,4 +1,5 @@
-"""How one release is called by npm (`0.140.0-alpha.2`), by PyPI (`0.140.0a2`) and by its own `--version`."""
+"""Version names: the name of one release at npm (`0.140.0-alpha.2`), at PyPI (`0.140.0a2`) and in its own
+`--version`."""
 
 import re
 from typing import Final
@@ -12,7 +13,7 @@ _SHAPE: Final = re.compile(r"\d+\.\d+\.\d+\S*")
 
 
 def release_name(text: str) -> str:
-    """npm's form of a version, which is ours; InputError for anything else."""
+    """Returns npm's form of a version, which codexsandbox uses. InputError for anything else."""
     try:
         if not _SHAPE.fullmatch(text):
             raise InvalidVersion(text)

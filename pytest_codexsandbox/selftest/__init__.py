@@ -1,6 +1,7 @@
-"""Subjects that must not pass, and one that must: executables that take Codex's command line and break one promise.
+"""Selftest: fake subjects that must not pass, and one that must. Executables that take Codex's command line and break
+one promise.
 
-`codexsandbox selftest` runs them against every promise; two of them ride as canaries in every run.
+`codexsandbox selftest` runs them against every promise. Two of them are canaries in every run.
 """
 
 from pathlib import Path
@@ -25,5 +26,5 @@ __all__ = [
 
 
 def canaries(folder: Path) -> tuple[FakeSubject, FakeSubject]:
-    """`allow-all`, which every sandboxed policy must catch, and `good`, which nothing but `start` may fail."""
+    """Returns `allow-all`, which every sandboxed policy must catch, and `good`, which nothing but `start` may fail."""
     return subject(folder, ALLOW_ALL), subject(folder, GOOD)

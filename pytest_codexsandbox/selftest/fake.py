@@ -1,4 +1,4 @@
-"""A subject as data: what it does wrong, and who must notice."""
+"""Fake: a subject as data: what it does wrong, and which promises must catch it."""
 
 from typing import Literal
 
@@ -8,8 +8,9 @@ from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 
 
 class Fake(msgspec.Struct, frozen=True, kw_only=True):
-    """`mutant`: a good subject with one flaw, each promise in `caught_by` must say `violates` about it.
-    `mute`: it gives no honest answer, so nothing at all may say that it conforms.
+    """Fake subject. `mutant`: a good subject with one flaw; each promise in `caught_by` must say `violates` about it.
+
+    `mute`: it gives no honest answer, so no promise may say that it conforms.
     """
 
     name: str
@@ -18,5 +19,5 @@ class Fake(msgspec.Struct, frozen=True, kw_only=True):
     conduct: str = "restrained"  # DOING of guest/fake_codex.py
     flaws: tuple[str, ...] = ()  # words of guest/restraint.py, fake_call.py and fake_codex.py
     caught_by: tuple[str, ...] = ()  # promise ids
-    policies: tuple[str, ...] = (WORKSPACE_WRITE,)  # under which it is rehearsed
+    policies: tuple[str, ...] = (WORKSPACE_WRITE,)  # under which it is run
     patience: float = 1.0  # of the time limits: a subject that hangs is not waited for long

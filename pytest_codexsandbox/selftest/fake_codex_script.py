@@ -1,4 +1,4 @@
-"""Makes an executable of a subject."""
+"""Fake Codex script: makes an executable of a fake subject."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ CAPABILITIES: Final = Capabilities(
 
 
 class FakeSubject(msgspec.Struct, frozen=True, kw_only=True):
-    """Satisfies ports.Subject."""
+    """Implements protocols.Subject."""
 
     fake: Fake
     binary: str
@@ -49,7 +49,7 @@ class FakeSubject(msgspec.Struct, frozen=True, kw_only=True):
         return SubjectSpec(label=self.fake.name, path=self.binary, source="path")
 
     def inside(self, environment: Environment) -> "FakeSubject":
-        """Written there too, for the Python that is there."""
+        """Writes the executable into the environment, for the Python inside."""
         if environment.guest == (sys.executable, str(GUEST)):
             return self
         python, guest = environment.guest
@@ -64,7 +64,7 @@ def subject(folder: Path, fake: Fake) -> FakeSubject:
 
 
 def write(folder: Path, fake: Fake) -> Path:
-    """An executable below `folder` that is called with Codex's command line."""
+    """Writes an executable below `folder` that is called with Codex's command line."""
     path = folder / f"codex-{fake.name}"
     text = script(fake, str(path), python=sys.executable, guest=str(GUEST))
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
@@ -80,7 +80,7 @@ def script(fake: Fake, path: str, *, python: str, guest: str) -> str:
 
 
 def digest(fake: Fake) -> str:
-    """Of all that decides how it behaves."""
+    """Returns the digest of everything that decides how the subject behaves."""
     summed = hashlib.sha256(json.dumps([fake.conduct, list(fake.flaws)]).encode())
     for name in SOURCES:
         summed.update((GUEST / name).read_bytes())

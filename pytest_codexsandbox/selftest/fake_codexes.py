@@ -1,6 +1,6 @@
-"""Every subject. A new promise needs at least one here that it catches; a new mutant is one entry.
+"""Fake Codexes: every fake subject. A new promise needs at least one here that it catches; a new mutant is one entry.
 
-The general ones come first; the mutants stand by the topic whose boundary they break.
+The general ones come first; the mutants are sorted by the topic whose boundary they break.
 """
 
 from collections.abc import Iterable
@@ -280,7 +280,7 @@ PROCESSES: Final = (
            conduct="one-at-a-time"),
 )  # fmt: skip
 
-# What is asked through every door: the ways of giving no honest answer, and of each topic few that break it.
+# Run through every door: all ways of giving no honest answer, and a few mutants of each topic.
 AT_EVERY_DOOR: Final = (
     "good",
     "allow-all",
@@ -325,7 +325,7 @@ FAKES: Final = (GOOD, ALLOW_ALL, *GENERAL, *FILESYSTEM, *PROTECTED, *SQLITE, *NE
 
 
 def named(names: Iterable[str]) -> tuple[Fake, ...]:
-    """Those with these names, in the catalogue's order; KeyError for the first that is not there."""
+    """Returns the subjects with these names, in the catalogue's order. Raises KeyError for the first unknown name."""
     wanted = list(names)
     known = {fake.name for fake in FAKES}
     for name in wanted:

@@ -1,8 +1,8 @@
-"""Which promise caught which subject, and what is wrong with that. Pure.
+"""Kill rules: which promise caught which subject, and the errors in that. Pure.
 
-A mutant is caught by `violates` of the promises that are about what it breaks; `broken` catches nothing, since the
-harness only says that it could not tell. About a mute subject nothing at all may be said to conform. The good one
-must be failed by nothing. A promise that catches no mutant proves nothing, and is as much a fault as a survivor.
+A mutant is caught by `violates` of the promises that are about what it breaks. `broken` catches nothing, since the
+harness only says that it could not tell. No promise may say that a mute subject conforms, and no promise may fail the
+good subject. A promise that catches no mutant proves nothing, and is as much an error as a mutant that survives.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,14 +29,14 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KillResult(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was rehearsed: subject by name → its records."""
+    """Results of the selftest: subject by name → its records."""
 
     fakes: tuple[Fake, ...]
     promises: tuple[Promise, ...]
     records: dict[str, dict[Key, Record]]
 
     def verdict(self, fake: Fake, promise: str) -> Verdict | None:
-        """The worst of what the promise said about the subject; None where it was not asked."""
+        """Returns the worst verdict of the promise about the subject; None where it was not run."""
         found = [record.verdict for key, record in self.records.get(fake.name, {}).items() if key.promise == promise]
         return worst(found) if found else None
 
@@ -44,7 +44,7 @@ class KillResult(msgspec.Struct, frozen=True, kw_only=True):
         return fake.kind != "good" and self.verdict(fake, promise) is Verdict.VIOLATES
 
     def asked(self, fake: Fake) -> bool:
-        """Whether anybody who must catch it could be asked here."""
+        """Checks whether any promise that must catch the subject is applicable here."""
         about = [record for key, record in self.records[fake.name].items() if key.promise in fake.caught_by]
         return fake.kind != "mutant" or any(record.verdict is not Verdict.NOT_APPLICABLE for record in about)
 
@@ -56,10 +56,12 @@ class KillResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_wanted(fake: Fake, promises: Mapping[str, Promise], key: Key) -> bool:
-    """Whether the subject is asked this: what rides in the battery and, for a mutant, is of the topics that it breaks;
-    of the promises with a dear call of their own those that must catch it.
+    """Checks whether the subject runs this key. Promises that share the battery run, for a mutant only those of the
+    topics that it breaks. Of the promises with an expensive call of their own, those run that must catch the subject;
+    for the good subject all.
 
-    The start is no matter of subjects that restrain themselves; what gives no honest answer is judged by it too.
+    The start check does not apply to subjects that restrain themselves. A subject that gives no honest answer is judged
+    by it too.
     """
     promise = promises[key.promise]
     if promise.topic in STANDING:
@@ -69,14 +71,15 @@ def is_wanted(fake: Fake, promises: Mapping[str, Promise], key: Key) -> bool:
 
 
 def faults(killing: KillResult, *, whole: bool) -> tuple[Fault, ...]:
-    """`whole`: all subjects and all promises were there, so that a promise which catches nothing is a fault."""
+    """Returns the errors. `whole`: all subjects and all promises ran, so that a promise which catches nothing is an
+    error."""
     known = {promise.id for promise in killing.promises}
     found = [fault for fake in killing.fakes for fault in _of_subject(fake, killing.records[fake.name], known)]
     return (*found, *(_idle(killing) if whole else ()))
 
 
 def not_asked(killing: KillResult) -> dict[str, str]:
-    """Promises that cannot be asked here, and why."""
+    """Returns the promises that are not applicable here, with the reason."""
     reasons: dict[str, set[str]] = {}
     for records in killing.records.values():
         for key, record in records.items():

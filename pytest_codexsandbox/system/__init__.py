@@ -1,1 +1,1 @@
-"""Processes, downloads, signals and environment variables."""
+"""System: processes, downloads, locks, signals and environment variables."""

@@ -1,7 +1,7 @@
-"""The only module that downloads. Everything is streamed, hashed on the way, and bounded in time.
+"""Download: the only module that downloads. Every download is streamed, hashed on the way, and bounded in time.
 
-A download is a context manager: leaving it reads the rest and compares the hash, so that whoever unpacks while
-streaming learns at the end, and before anything is put where others look, whether the bytes were the right ones.
+A download is a context manager: leaving it reads the rest and compares the hash. So a caller that unpacks while
+streaming learns at the end whether the bytes were right, before anything is put where others look.
 """
 
 import base64
@@ -26,7 +26,7 @@ from pytest_codexsandbox.system.progress import Progress
 
 PATIENCE: Final = 30.0  # seconds to connect, and between two reads
 _CHUNK: Final = 1 << 18
-_MOST: Final = 4 << 30  # nobody publishes a Codex of this size
+_MOST: Final = 4 << 30  # no published Codex is of this size
 _HANDLERS: Final = (
     urllib.request.ProxyHandler,
     urllib.request.HTTPHandler,
@@ -38,25 +38,25 @@ _HANDLERS: Final = (
 
 
 class NotReached(Unavailable):
-    """The network's fault; another try may succeed."""
+    """The network failed; another try may succeed."""
 
 
 class NoAnswer(NotReached):
-    """Nobody refused; nobody said anything within the time that was given."""
+    """The server did not answer within the time limit."""
 
 
 class NotTrusted(NotReached):
-    """Somebody answered, and this Python does not know his certificate."""
+    """The server answered with a certificate that this Python does not trust."""
 
 
 class NotThere(Unavailable):
-    """The registry answered, and it has no such thing."""
+    """The registry answered that it does not have the file."""
 
 
 def wrong_bytes(
     where: str, why: str, *, instead: str = "use --codex-bin with a binary of your own"
 ) -> CodexSandboxError:
-    """Nobody's absence, and no reason to try elsewhere."""
+    """Returns the error for changed bytes. The file is not missing, so no other source is tried."""
     return CodexSandboxError(
         "the downloaded bytes are not the ones that the registry announced",
         where=where,
@@ -66,7 +66,7 @@ def wrong_bytes(
 
 
 class Hash(msgspec.Struct, frozen=True, kw_only=True):
-    """What the registry says the bytes hash to. No algorithm: it says nothing (a folder of the user's own)."""
+    """Hash that the registry announces. Without an algorithm it announces none (a folder of the user's own)."""
 
     algorithm: str = ""
     digest: str = ""  # hexadecimal
@@ -76,7 +76,7 @@ class Hash(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_integrity(cls, text: str) -> "Hash":
-        """npm's form, `sha512-<base64>`; of several the strongest."""
+        """Parses npm's form, `sha512-<base64>`. Uses the strongest of several."""
         found = dict(part.partition("-")[::2] for part in text.split())
         for algorithm in ("sha512", "sha384", "sha256"):
             if algorithm in found:
@@ -85,7 +85,7 @@ class Hash(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Download:
-    """A stream that counts and hashes what is read from it."""
+    """Stream that counts and hashes what is read from it."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Download:
         return chunk
 
     def finish(self) -> None:
-        """Read what nobody wanted, then compare."""
+        """Reads the rest, then compares size and hash."""
         while self.read():
             pass
         where = without_secrets(self._url)
@@ -136,7 +136,7 @@ def download(
     headers: Mapping[str, str] | None = None,
     patience: float = PATIENCE,
 ) -> Iterator[Download]:
-    """The bytes behind `url`. Leaving without an error checks that all came and that they hash to `expected`."""
+    """Yields the bytes behind `url`. Leaving without an error checks that all came and that they hash to `expected`."""
     with _opened(url, headers or {}, patience) as (source, total), progress.download(label, total) as arrived:
         stream = Download(source, url=url, total=total, expected=expected, arrived=arrived, patience=patience)
         yield stream
@@ -155,20 +155,20 @@ def read_json(url: str, *, headers: Mapping[str, str] | None = None, patience: f
 
 
 def size_of(url: str, *, headers: Mapping[str, str] | None = None, patience: float = PATIENCE) -> int:
-    """The bytes that a download would be; 0 when the server does not say it."""
+    """Returns the number of bytes that a download would have; 0 when the server does not report it."""
     with _opened(url, headers or {}, patience) as (_, total):
         return total
 
 
 def without_secrets(url: str) -> str:
-    """The address as it may be printed and recorded: no user, no password, no query."""
+    """Returns the address as it may be printed and recorded: no user, no password, no query."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 @contextmanager
 def _told(url: str, patience: float) -> Iterator[None]:
-    """Whatever the network does becomes one error that says what happened and what to do."""
+    """Turns every failure of the network into one error that says what happened and what to do."""
     where = without_secrets(url)
     try:
         yield
@@ -197,7 +197,7 @@ def _opened(url: str, headers: Mapping[str, str], patience: float) -> Iterator[t
 
 
 def _local(path: Path) -> IO[bytes]:
-    """A wheel in a folder that pip's configuration names."""
+    """Opens a wheel in a folder that pip's configuration names."""
     with os_errors_as(NotThere, "the archive is not there", where=path):
         return path.open("rb")
 
@@ -246,7 +246,7 @@ def _words(problem: object) -> str:
 
 
 def _address(url: str) -> str:
-    """Without the login, which goes into a header."""
+    """Returns the address without the login, which goes into a header."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 

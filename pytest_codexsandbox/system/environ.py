@@ -1,7 +1,7 @@
-"""This process's environment variables, read whole in any thread.
+"""Environment variables of this process, read whole in any thread.
 
-pytest sets and removes one of its own between two tests. Whoever goes through `os.environ` in another thread just then
-asks for a variable that is gone, and gets a KeyError: an environment that opens beside the tests would be lost by it.
+pytest sets and removes one of its own between two tests. Another thread that reads all of `os.environ` just then asks
+for a variable that is gone, and gets a KeyError. An environment that opens beside the tests would be lost by it.
 """
 
 import os
@@ -17,7 +17,8 @@ def copied() -> dict[str, str]:
 
 
 def settled(read: Callable[[], T]) -> T:
-    """What `read` gives, which goes through `os.environ` and changes nothing."""
+    """Returns the result of `read`, which goes through `os.environ` and changes nothing. Tries again after a
+    KeyError."""
     for _ in range(_TRIES):
         try:
             return read()

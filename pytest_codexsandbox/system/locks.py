@@ -1,4 +1,4 @@
-"""Locks between processes: one process works, the others wait for it, say so, and do not wait for ever.
+"""Locks between processes: one process works, the others wait for it, report that, and do not wait for ever.
 
 The kernel gives a lock back when its process dies, so no lock goes stale. The file of a lock stays: removing it would
 let two processes hold "the" lock of one name.
@@ -21,7 +21,8 @@ _PATIENCE: Final = 300.0  # seconds
 def exclusive(
     path: Path, what: str, *, patience: float = _PATIENCE, notify: Callable[[str], None] = lambda line: None
 ) -> Iterator[None]:
-    """Holds the lock `path`. `what` says what its holder does: "makes an image". `notify` is told of a wait."""
+    """Holds the lock `path`. `what` says what its holder does: "makes an image". `notify` gets a line when it has to
+    wait."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = FileLock(path)
     try:

@@ -30,5 +30,5 @@ def ask_all(questions: Mapping[K, Callable[[], T]], seconds: float) -> dict[K, T
 def _ask(key: K, ask: Callable[[], T], answers: "queue.SimpleQueue[tuple[K, T | Exception]]") -> None:
     try:
         answers.put((key, ask()))
-    except Exception as problem:  # noqa: BLE001  (told to who asked, in his own thread)
+    except Exception as problem:  # noqa: BLE001  (returned to the caller)
         answers.put((key, problem))

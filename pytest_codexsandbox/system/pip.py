@@ -1,4 +1,4 @@
-"""The user's own pip: its indexes, mirrors, proxies and find-links apply. Only wheels, so nothing of a package runs."""
+"""pip: the user's own, with its indexes, mirrors, proxies and find-links. Only wheels, so no code of a package runs."""
 
 import shutil
 import sys
@@ -23,7 +23,7 @@ def program() -> tuple[str, ...]:
 
 
 def command(verb: str, *words: str, cwd: Path, patience: float, why: str, aside: Path | None = None) -> Command:
-    """Returns a call that asks nothing back and tries once more. What pip keeps for itself goes to `aside`."""
+    """Returns a call of pip that asks the user nothing and tries once more. pip's temporary files go to `aside`."""
     pip = program()
     if not pip:
         raise Unavailable("PyPI cannot be queried: pip is not installed", next_step="python -m ensurepip")
@@ -37,7 +37,7 @@ def command(verb: str, *words: str, cwd: Path, patience: float, why: str, aside:
 
 
 def beginning(log: Path) -> bytes:
-    """Returns what pip wrote to its log: which index it could not read, and why, is only said there."""
+    """Returns the beginning of pip's log. Only the log says which index pip could not read, and why."""
     try:
         with log.open("rb") as file:
             return file.read(1 << 20)

@@ -1,7 +1,8 @@
-"""The only module that starts processes, outside an environment: pip, npm, `codex --help`, the agent itself.
+"""Process: the only module that starts processes outside an environment: pip, npm, `codex --help`, the agent itself.
 
-Every process gets a session of its own and exactly the environment that it is given. A time limit ends the whole
-process group, and says so; output is bytes, kept up to a limit and counted past it; death by a signal stays one.
+Every process gets a session of its own and exactly the environment variables that it is given. A time limit ends the
+whole process group, and the result says so. Output is bytes, kept up to a limit and counted past it. Death by a signal
+is reported as such.
 """
 
 import os
@@ -21,7 +22,8 @@ _DRAIN: Final = 2.0  # how long output is awaited from a process that left the g
 
 
 def run(command: Command, *, inherit_output: bool = False) -> CommandResult:
-    """Run to its end or its time limit. With `inherit_output` it prints where we print, and nothing is kept."""
+    """Runs a command to its end or its time limit. With `inherit_output` it prints where this process prints, and
+    nothing is kept."""
     begun = time.monotonic()
     if not command.argv:
         return CommandResult(ended="not-started", error="no command was given")
@@ -32,14 +34,14 @@ def run(command: Command, *, inherit_output: bool = False) -> CommandResult:
     try:
         talk = _Talk(child, command)
         in_time = talk.until(begun + command.timeout)
-    finally:  # also when a person interrupts us
+    finally:  # also when the user interrupts the run
         _end_group(child)
     return talk.finished(in_time=in_time, seconds=time.monotonic() - begun)
 
 
 @contextmanager
 def running(argv: Sequence[str], *, cwd: str, env: dict[str, str], stderr: IO[bytes] | None = None) -> Iterator[Child]:
-    """A live process with unbuffered pipes on stdin and stdout. Leaving ends its process group."""
+    """Yields a live process with unbuffered pipes on stdin and stdout. Leaving ends its process group."""
     child = subprocess.Popen(
         argv,
         stdin=subprocess.PIPE,
@@ -60,7 +62,7 @@ def running(argv: Sequence[str], *, cwd: str, env: dict[str, str], stderr: IO[by
 
 
 def let_end(child: Child, *, within: float) -> bool:
-    """Whether it ended by itself in time; else it is ended with its group."""
+    """Returns whether the process ended by itself in time. Otherwise ends it with its group."""
     try:
         child.wait(within)
     except subprocess.TimeoutExpired:
@@ -84,7 +86,7 @@ def _popen(command: Command, *, inherit_output: bool) -> Child:
 
 
 def _end_group(child: Child) -> None:
-    """Before the leader is reaped its number cannot be given to somebody else's group."""
+    """Ends the process group. Before the leader is reaped, its number cannot be given to another group."""
     if child.returncode is not None:
         return
     try:
@@ -95,7 +97,7 @@ def _end_group(child: Child) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether it can be reaped; it is not, so that its number stays ours."""
+    """Checks whether the process can be reaped. Does not reap it, so that its number is not given away."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -117,7 +119,7 @@ class _Talk:
             self._watch(child.stdin, selectors.EVENT_WRITE, self._feeder(child.stdin))
 
     def until(self, limit: float) -> bool:
-        """Whether it ended before `limit`. What it leaves behind in its group is ended with it."""
+        """Returns whether the process ended before `limit`. Other processes of its group are ended too."""
         ended = self._exit_watch()
         while not ended():
             rest = limit - time.monotonic()
@@ -145,7 +147,8 @@ class _Talk:
         )
 
     def _exit_watch(self) -> Callable[[], bool]:
-        """Where the kernel can tell us (Linux) we sleep until it does; elsewhere we look often."""
+        """Returns a check for the end of the process. Where the kernel reports the end (Linux), the loop sleeps until
+        then; elsewhere it looks often."""
         self._patience = 0.02
         try:
             self._pidfd = os.pidfd_open(self._child.pid)  # type: ignore[attr-defined,unused-ignore]
@@ -157,7 +160,8 @@ class _Talk:
         return lambda: _has_ended(self._child.pid)
 
     def _drain(self) -> None:
-        """What is still in the pipes. Somebody who left the group may keep them open: not for ever."""
+        """Reads what is still in the pipes. A process that left the group may keep them open, so the time is
+        limited."""
         if self._pidfd >= 0:
             self._selector.unregister(self._pidfd)
             os.close(self._pidfd)
@@ -193,7 +197,7 @@ class _Talk:
                 self._rest = self._rest[os.write(fd, self._rest[:_CHUNK]) :]
             except BlockingIOError:
                 return True
-            except BrokenPipeError:  # it does not want to read on: its right
+            except BrokenPipeError:  # the process stopped reading: that is no error
                 return False
             return bool(self._rest)
 

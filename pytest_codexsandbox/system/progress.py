@@ -108,7 +108,7 @@ class BarProgress(LineProgress):
             self._bars.console.print(Text(line), soft_wrap=True)
 
     def _announce(self, line: str) -> None:
-        """The bar says it."""
+        """Prints nothing: the bar shows it."""
 
     def _forget(self, task: str) -> None:
         with self._one:

@@ -1,4 +1,4 @@
-"""SIGTERM ends a run as Ctrl-C does: environments are closed, the journal gets its last lines."""
+"""Signals: SIGTERM ends a run as Ctrl-C does. Environments are closed, and the journal gets its last lines."""
 
 import signal
 import threading
@@ -8,14 +8,14 @@ from types import FrameType
 
 
 def sigterm_as_interrupt() -> None:
-    """Only where nobody else handles it, and only where Python lets us."""
+    """Makes SIGTERM raise KeyboardInterrupt: only in the main thread, and only where no other handler is set."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _as_interrupt)
 
 
 @contextmanager
 def ended_politely() -> Iterator[None]:
-    """For the time of a block, after which SIGTERM is again what it was."""
+    """Makes SIGTERM an interrupt during a block, and restores the earlier handler afterwards."""
     before = signal.getsignal(signal.SIGTERM)
     sigterm_as_interrupt()
     try:
