@@ -332,7 +332,7 @@ class Door(Protocol):
 
     def lay(self, environment: Environment, policy: Policy, world: World) -> tuple[Given, ...]:
         """Puts files into the world before a call. Returns them with placeholders filled in, so that they do not count
-        as litter."""
+        as leftovers."""
         return ()
 
     def refuses(self, words: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """Codex programs of one worker: each is resolved once, and must stay the program whose digest the journal names.
 
 The user's own build may be rebuilt, and an installed one updated, while a run goes on. What the new program does is no
-result of the old one. A script may start another Codex now than a moment ago: the kernel reports the path and the file
+result of the old one. A script may start another Codex now than a moment ago; the kernel reports the path and the file
 of each program that a script starts.
 """
 

@@ -16,7 +16,7 @@ from pytest_codexsandbox.model.journal_lines import Line, StoryLine
 from pytest_codexsandbox.model.story_log import LoggedFile, LoggedRun, Told
 
 PLACES: Final = ("@CODEX_HOME@", "@WORKSPACE@/.codex", "@HOME@/.codex")
-OF_CODEX: Final = "@CODEX_HOME@/tmp/arg0"  # links to itself that Codex makes at a call: no tool made them, and they are no leftovers
+OF_CODEX: Final = "@CODEX_HOME@/tmp/arg0"  # links to itself that Codex makes at a call: no tool's work, no leftovers
 MOST: Final = 4 * 1024 * 1024  # characters of files that are no configuration, in the journal of one worker
 EACH: Final = 4 * 1024  # of one of them
 LISTED: Final = 40  # so many files of a run are named in its own line; more of them are a list of their own

@@ -23,8 +23,8 @@ def is_ours(metafunc: pytest.Metafunc, name: str) -> bool:
 
 
 def use_only_our_fixture(metafunc: pytest.Metafunc, name: str) -> None:
-    """Gives a shipped scenario the fixture `name` and nothing else: no `autouse` of the user's conftest, no
-    `usefixtures` of the ini, no user's fixture of the same name. Those are for the user's own tests, and would make
+    """Gives a shipped scenario the fixture `name` and nothing else. It gets no `autouse` of the user's conftest, no
+    `usefixtures` of the ini and no user's fixture of the same name. Those are for the user's own tests, and would make
     scenarios fail or multiply."""
     ours = [found for found in metafunc._arg2fixturedefs[name] if found.func.__module__ in _OURS]
     metafunc._arg2fixturedefs[name] = ours

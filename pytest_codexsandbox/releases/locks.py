@@ -44,7 +44,7 @@ def exclusive(entry: Entry) -> Iterator[bool]:
 
 
 def is_unused(entry: Entry) -> bool:
-    """Checks whether no process uses the entry, as far as that is seen without a trace: a new lock file would say that
+    """Checks whether no process uses the entry, as far as that is seen without a trace. A new lock file would say that
     the entry was used just now."""
     lock = _open(use_lock(entry), made=0)
     if lock < 0:

@@ -320,7 +320,7 @@ class CaseCache:
         return expected(self._writers.declaration(cell), story.wish, story.row)
 
     def _version(self, cell: Cell) -> str:
-        """Returns the version that the generator is told: a plan may not know that of a user's own build."""
+        """Returns the version that the generator receives: a plan may not know that of a user's own build."""
         return self._resources.programs.version(cell)
 
     def _silent(self, cell: Cell, story: CaseRun) -> bool:
