@@ -23,7 +23,7 @@ GUEST: Final = Path(__file__).parent.parent / "guest"
 
 
 class AgentEnvironment:
-    turn_timeout = TURN_TIMEOUT  # how long a call may wait for its turn, beside its own limit
+    turn_timeout = TURN_TIMEOUT  # how long a call may wait for its turn, in addition to its own limit
 
     def __init__(self, spec: EnvironmentSpec, client: AgentClient, facts: Mapping[str, Any], *, folder: str) -> None:
         self._spec, self._client, self._facts, self._folder = spec, client, facts, folder
@@ -39,7 +39,7 @@ class AgentEnvironment:
         told: Mapping[str, Any] = self._client.ask("state")[0]["state"]
         return told
 
-    # ---- what it is given to run
+    # ---- commands to run
     @property
     def folder(self) -> str:
         return self._folder

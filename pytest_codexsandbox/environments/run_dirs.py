@@ -90,7 +90,7 @@ def claim(run: Path) -> None:
     try:
         run.mkdir(mode=0o700, parents=True, exist_ok=True)
         (run / RUN).write_bytes(msgspec.json.encode(Owner.me(new_word())))
-    except OSError:  # whoever opens an environment in it says what is wrong
+    except OSError:  # the next environment that opens in the folder reports the error
         pass
 
 

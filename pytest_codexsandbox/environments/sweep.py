@@ -43,7 +43,7 @@ def find(top: Path) -> Iterator[EnvironmentDir]:
     for path in _owner_files(top, _DEPTH):
         try:
             owner = msgspec.json.decode(path.read_bytes(), type=Owner)
-        except (OSError, msgspec.MsgspecError):  # removed meanwhile, or nothing of ours
+        except (OSError, msgspec.MsgspecError):  # removed meanwhile, or not our file
             continue
         yield EnvironmentDir(folder=path.parent, state=owner.state, owner=owner)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 VARIABLE: Final = "CODEXSANDBOX_ARCHIVES"  # addresses of archives, instead of the ones that are found
 _WEB: Final = ("http://", "https://")
-# What says where packages come from: apt's own settings first, then what the tools here know by themselves.
+# Sources of archives' addresses: apt's own settings first, then the defaults of the tools on this machine.
 _KNOWN_IN: Final = (
     ("etc/apt/sources.list", r"^\s*deb(?:-src)?\s+(?:\[[^\]]*\]\s+)?(\S+)"),
     ("etc/apt/sources.list.d/*.list", r"^\s*deb(?:-src)?\s+(?:\[[^\]]*\]\s+)?(\S+)"),

@@ -49,14 +49,14 @@ from pytest_codexsandbox.protocols import Availability, Backend, Notify, Provide
 from pytest_codexsandbox.registry import cache_folder
 
 _ARGV: Final = (portable_python.PYTHON, "-I", "-S", f"{portable_python.GUEST}/agent.py")
-# What every Codex gets, whatever its image says.
+# For every Codex, whatever its image sets.
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENDING: Final = 5.0
 _GOING: Final = 3.0  # for what an engine is removing to be gone
 _BACK: Final = 20.0  # for an engine that was there to be there again
 _AGAIN: Final = 5  # for one that hung to be there again
 _HOSTNAME: Final = "codexsandbox"
-_open: set[str] = set()  # the words of environments that stand, of whatever backend in this process
+_open: set[str] = set()  # the words of open environments, of every backend in this process
 _UNSAID: Final = "unix:///var/run/docker.sock"  # the docker command finds it by itself
 
 
@@ -280,7 +280,7 @@ class _Container:
             Env=["LC_ALL=C.UTF-8", f"PATH={_PATH}"],
             Entrypoint=[],
             Hostname=_HOSTNAME,
-            Healthcheck={"Test": ["NONE"]},  # of a user's own image: nothing runs in there but what we start
+            Healthcheck={"Test": ["NONE"]},  # of a user's own image: nothing runs inside but what the agent starts
             **network.words,
             **host_config.identity(self._asked),
         )

@@ -13,13 +13,13 @@ from typing import Final
 
 from pytest_codexsandbox.system.locks import exclusive
 
-_NEIGHBOURS: Final = ("codex-resources", "codex-path", "path")  # beside the folder that the program lies in
+_NEIGHBOURS: Final = ("codex-resources", "codex-path", "path")  # beside the program's folder
 _BELONGS: Final = re.compile(
     r"codex-[\w.-]+|bin|path|bwrap|rg|__init__\.py|__pycache__|py\.typed|package\.json|(?:LICENSE|NOTICE|README)(?:\.\w+)?"
 )
 _digests: dict[tuple[object, ...], str] = {}
 _brought: dict[tuple[str, str], str] = {}
-_OWN: Final = re.compile(r"codex-[\w.-]+|bwrap|rg")  # what may lie beside the program itself
+_OWN: Final = re.compile(r"codex-[\w.-]+|bwrap|rg")  # files of Codex beside the program itself
 
 
 def place_of(binary: str, digest: str, cache: Path) -> tuple[Path, str]:

@@ -16,7 +16,7 @@ from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 
 OURS: Final = "ours"
-EVERYBODY: Final = "0 0 4294967295"  # a user map that maps nobody to anybody else
+EVERYBODY: Final = "0 0 4294967295"  # the identity map: every user id maps to itself
 _SOME: Final = "?*"
 _NEWEST: Final = {"BPF", "CHECKPOINT_RESTORE", "PERFMON"}  # which some engines do not mean by ALL
 _SHOWN: Final = 5
@@ -69,7 +69,7 @@ def _of_network(profile: Profile) -> dict[str, str]:
     own = profile.network == "own"
     return {
         "interfaces": "?* lo" if own else "lo",
-        "default_route": "none | eth*" if own else "none",  # of an own one: to an address that nobody has
+        "default_route": "none | eth*" if own else "none",  # in a network of its own: to an address that no host has
         "nameservers": "127.0.0.11" if own else "127.0.0.1 | ",  # none named is this one too: resolv.conf(5)
     }
 

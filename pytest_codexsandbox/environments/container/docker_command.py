@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.repro_shell import FILES, NETWORK, ReproShell
 
 Words = list[str]
 FILTER: Final = "seccomp.json"
-# What the command does by itself: a value beside these has no word.
+# Defaults of the command: it has no word for any other value.
 _BY_ITSELF: Final[Mapping[str, object]] = {
     "Privileged": False,
     "OomScoreAdj": 0,

@@ -30,8 +30,8 @@ from pytest_codexsandbox.guest.worlds import new_word
 from pytest_codexsandbox.system import environ
 
 _TIMEOUT: Final = 60  # for one answer of the engine
-_FIRST: Final = 20  # for it to say that it is there, which costs it nothing
-_BEING_MADE: Final = 2.0  # for a container that nobody waits for any more to appear
+_FIRST: Final = 20  # for its first answer, which is cheap
+_BEING_MADE: Final = 2.0  # for a container to appear after its creation was interrupted
 _GOING: Final = 20.0  # for a container to go
 _OLDEST: Final = "1.40"
 _DATE: Final = re.compile(r"([^.]+?)(?:\.\d+)?(Z|[+-]\d\d:\d\d)")  # as Go writes it
@@ -71,7 +71,7 @@ class Engine:
         with _in_words("the container engine does not answer", self.host), ExitStack() as way:
             far = ssh_tunnel.is_far(self.host)
             near = way.enter_context(ssh_tunnel.through(self.host, contact or timeout)) if far else self.host
-            # Whoever names the host: what the environment says of TLS is for every engine over tcp, as with `docker`.
+            # The variables for TLS hold for every engine over tcp, however the host was named, as with `docker`.
             settings = {**(kwargs_from_env() if near.startswith("tcp://") else {}), "base_url": near}
             _answers(near, first)
             told = _told(settings, first)

@@ -22,7 +22,7 @@ from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
 from pytest_codexsandbox.system.progress import Progress
 
 PROVIDERS: Final = ("pull", "bootstrap")
-_first: dict[tuple[str, str], str] = {}  # of a user's own: (engine, name) → the image that had that name at first
+_first: dict[tuple[str, str], str] = {}  # of a user's own images: (engine, name) → the first image under that name
 Standing = Literal["ready", "begun", ""]  # begun: its base is there
 
 
@@ -66,7 +66,7 @@ class Images:
             if found:
                 return found
             failed = self.lock.read().failures.get(base_digest)
-            if failed is not None and failed.when >= asked:  # whoever had the turn before us has just tried
+            if failed is not None and failed.when >= asked:  # the process with the turn before has just tried
                 raise _again(failed)
             try:
                 return self._made(want, base_digest)
@@ -93,8 +93,8 @@ class Images:
         )
 
     def _named(self, want: ImageRequest) -> str:
-        # The cache was cleared, or the engine is new to it: what has our name and says that it was made so is it. The
-        # label alone is no proof: what is derived from an image inherits it.
+        # The cache was cleared, or the engine is new to it: an image with our name and our label is the one. The
+        # label alone is no proof: an image derived from another inherits it.
         image = self._engine.image_id(want.tag)
         return image if image and self._marks(image).get(image_request.DIGEST) == image_request.digest(want) else ""
 

@@ -31,7 +31,7 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     inside: str
     digest: str  # of all that is in it
-    sample: str  # a file in it, by which it is known again
+    sample: str  # a file in it, which identifies it
 
 
 Sample = tuple[int, int, int]
@@ -140,7 +140,7 @@ class MountPlanner:
                     return None
                 return {one for one in supplies if self._is_the_same(helper, one)}
         except CodexSandboxError:
-            return None  # it is elsewhere
+            return None  # the engine is on another machine
 
     def _is_the_same(self, helper: str, supply: Mount) -> bool:
         ours = (Path(supply.folder) / supply.sample).lstat()
@@ -159,7 +159,7 @@ class MountPlanner:
             return name
         with self._engine.helper(image, [mount]) as helper:
             if not self._is_complete(helper):
-                # Whoever fills it a second time takes files away, for a moment, from those who run in it already.
+                # A second fill would remove files for a moment while agents already run from the volume.
                 here = hashlib.sha256(f"{self._engine.host} {name}".encode()).hexdigest()[:16]
                 with exclusive(self._cache / "locks" / f"volume-{here}.lock", "fills a volume with our files"):
                     if not self._is_complete(helper):

@@ -90,7 +90,7 @@ def own(engine: Engine, word: str, image: str, mounts: Sequence[Mapping[str, Any
         )
         with engine.asked("attach to the neighbour"):
             tether = Attached(engine.api.attach_socket(container, {"stdin": 1, "stream": 1}))
-        stack.callback(tether.close)  # it lives no longer than we do
+        stack.callback(tether.close)  # the neighbour ends with this process
         engine.start(container)
         yield Network(mode=name, neighbour=_address(engine, container, name))
 

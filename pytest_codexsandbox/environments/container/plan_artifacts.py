@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.container import BwrapSpec
 from pytest_codexsandbox.model.plan_queries import PlanQuery
 
-# Packed, as seen with Debian and Ubuntu; nobody knows before it is there.
+# Compressed, as measured with Debian and Ubuntu; the real size is unknown before the download.
 _BASE: Final = 50
 _PACKAGES: Final = 10
 

@@ -57,7 +57,7 @@ def portable(cache: Path) -> Path:
     """Returns the folder, made once for each interpreter and version of the guest's code."""
     folder = cache / "hands" / _digest()
     if (folder / "complete").is_file():
-        os.utime(folder / "complete")  # said to be in use: see _forget
+        os.utime(folder / "complete")  # marks it as in use: see _forget
         return folder
     with exclusive(folder.with_suffix(".lock"), "makes the agent's Python"):
         if not (folder / "complete").is_file():

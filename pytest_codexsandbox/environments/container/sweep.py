@@ -80,7 +80,7 @@ def _remnant(
     engine: Engine, kind: Literal["container", "network"], found: dict[str, Any], name: str
 ) -> Iterator[EngineLeftover]:
     owner = labels.owner(found.get("Labels"))
-    if owner is not None:  # a label like ours that is none is let alone
+    if owner is not None:  # a similar label that is not ours is ignored
         yield EngineLeftover(kind=kind, id=found["Id"], name=name, state=owner.state, owner=owner, host=engine.host)
 
 

@@ -20,7 +20,7 @@ from pytest_codexsandbox.registry import data_folder
 
 BELIEVED: Final = 24 * 3600.0  # seconds: after that a failed try says nothing about today
 _A_NO: Final = 3600.0  # asking is cheap, and networks come back
-_A_YES: Final = 600.0  # and what nobody said
+_A_YES: Final = 600.0  # and for a source that did not answer
 
 
 class EngineAnswers(msgspec.Struct, frozen=True, kw_only=True):

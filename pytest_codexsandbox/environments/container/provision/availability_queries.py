@@ -27,7 +27,7 @@ from pytest_codexsandbox.model.plan_queries import PlanQuery
 from pytest_codexsandbox.system.parallel_deadline import ask_all
 
 LIMIT: Final = 5.0  # seconds, for all of it
-NEAR: Final = 2.0  # seconds in which an engine of this machine says that it is there
+NEAR: Final = 2.0  # seconds in which an engine of this machine answers
 _NAME_ONE: Final = f"name one that has them: {source_archives.VARIABLE}=URL"
 _ENGINES: Final = 0.6  # of them: what engines have decides what else is asked
 _DEAF: Final = "the container engine does not answer"
@@ -39,7 +39,7 @@ class EngineAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     standing: dict[str, Standing]
     arch: str = ""
-    userns: bool | None = None  # None: nobody wanted to know
+    userns: bool | None = None  # None: not asked
 
 
 class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ def inquire(
     answers = _answers(heard, unknown)
     foresight.learn(answers)
     if kept := _answers(heard, [one for one in unknown if one.kept or heard[one.key].hung]):
-        with suppress(CodexSandboxError):  # who cannot write the cache asks again
+        with suppress(CodexSandboxError):  # without a writable cache, the next plan asks again
             LockFile(cache).keep_answers(kept, believed=BELIEVED)
     return QueryResult(
         foresight=foresight,
@@ -98,7 +98,7 @@ def silent_engines(hosts: Sequence[str], *, limit: float = LIMIT) -> dict[str, C
         heard = _greeted(group, patience)
         for host in group:
             answer = heard.get(host)
-            if answer is None or isinstance(answer, NotResponding):  # its own time limit may come just before ours
+            if answer is None or isinstance(answer, NotResponding):  # the SDK's time limit may come just before ours
                 found[host] = HarnessError(_DEAF, where=host, why=f"no answer within {patience:.0f} s", next_step=_ANEW)
             elif isinstance(answer, CodexSandboxError):
                 found[host] = answer
@@ -200,7 +200,7 @@ def _asked(question: Question, foresight: ImageAvailability, heard: Heard | None
             kind=question.kind, name=question.name, where=question.where, answer=heard.answer, why=heard.why
         )
     answer = foresight.answered(question)
-    assert answer is not None  # else it had been asked
+    assert answer is not None  # otherwise it would have been asked
     return PlanQuery(
         kind=question.kind,
         name=question.name,

@@ -29,7 +29,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     suite: str = ""  # "": the addresses are of sources, and one that has them is enough
     of_image: str = ""  # the key of an answer that is about the image alone
     kept: bool = True  # the answer, for other plans
-    silence: str = ""  # what it means that nobody answers; "" nothing
+    silence: str = ""  # the meaning of no answer; "": none
 
     def asked(self, patience: float) -> Heard:
         if self.reference:

@@ -30,7 +30,7 @@ _NOT_THERE: Final = re.compile(r"manifest .*unknown|not found|does not exist|no 
 _LIMITED: Final = re.compile(r"toomanyrequests|rate limit", re.I)
 _LOGIN: Final = re.compile(r"access denied|\bdenied:|unauthorized|authentication required|no basic auth", re.I)
 _UNTRUSTED: Final = re.compile(r"x509:|server gave HTTP response to HTTPS client", re.I)
-# A proxy's own answer, and a registry's that works for nobody at the moment.
+# A proxy's own answer, and that of a registry that is out of order.
 _NO_WAY: Final = re.compile(
     r"\": (?:forbidden|proxy authentication required|bad gateway|service unavailable|gateway timeout)$"
     r"|unexpected (?:http )?status(?: code)?:? 5\d\d",
@@ -39,7 +39,7 @@ _NO_WAY: Final = re.compile(
 _PROXY: Final = "check the network; a proxy is taken from https_proxy"
 _CERTIFICATE: Final = "give it to the engine: /etc/docker/certs.d/REGISTRY/ca.crt"
 _MARKS: Final = ("E: ", "W: ", "Err:")
-# What the tool says of itself after the line that says what happened.
+# Lines about the tool itself, printed after the line with the cause.
 _FRAME: Final = re.compile(r"mmdebstrap failed to run|setup failed: E:|apt-get .*-o|env --unset|command failed: /")
 PRUNE: Final = "codexsandbox images prune --all, or set CODEXSANDBOX_CACHE to a folder on another disk"
 

@@ -50,7 +50,7 @@ def _held(image: dict[str, Any]) -> Iterator[InventoryImage]:
         plain = "" if tag == "<none>:<none>" else tag.removeprefix("localhost/")
         is_base = plain.startswith(_BASE)
         if not ours and not is_base:
-            continue  # a registry's own name for what we have named too
+            continue  # a registry's name for an image that has our name too
         digest = "" if is_base else str(marks.get(image_request.DIGEST, ""))
         name = plain.removeprefix(_BASE).partition(":")[0] if is_base else str(marks.get(image_request.NAME, ""))
         yield InventoryImage(

@@ -17,8 +17,8 @@ from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
 
 AGENT: Final = "agent"
 UID: Final = 1000
-DIGEST: Final = f"{labels.PREFIX}image"  # the label that says what an image was made of
-NAME: Final = f"{labels.PREFIX}name"  # the one that says of which distribution
+DIGEST: Final = f"{labels.PREFIX}image"  # the label with the digest of an image's ingredients
+NAME: Final = f"{labels.PREFIX}name"  # the label with the distribution
 _OF_BASE: Final = ("name", "pull", "suite", "mirror", "components", "only", "merged_usr")
 REPOSITORY: Final = "codexsandbox"
 _PACKAGE: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9+._-]*")

@@ -27,7 +27,7 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
     provider: str  # `pulled`, `bootstrapped`, `there`
     pin: str  # the registry's digest, or the archive's of the file system
     image: str  # its id
-    tag: str  # ours, on the engine
+    tag: str  # our tag, on the engine
     made: str
     seconds: float = 0.0
 
@@ -108,7 +108,7 @@ class LockFile:
     def keep_base(self, digest: str, engine: str, base: Base) -> None:
         def change(old: Locked) -> Locked:
             bases = {**old.bases, digest: {**old.bases.get(digest, {}), engine: base}}
-            # Something came: whoever was not reached before may be now, and is asked again.
+            # A base arrived: a source that did not answer before may answer now, and is asked again.
             answers = {question: one for question, one in old.answers.items() if one.ok}
             return msgspec.structs.replace(old, bases=bases, answers=answers)
 

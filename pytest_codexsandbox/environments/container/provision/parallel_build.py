@@ -30,7 +30,7 @@ def make_all(
         waiting.put(row)
     found: dict[ImageRequest, str | CodexSandboxError] = {}
     count = min(len(rows), jobs or min(MOST, os.cpu_count() or 1))
-    # Daemons: whoever interrupts us does not wait for downloads; what they started ends with them.
+    # Daemons: an interrupt does not wait for downloads; processes that the threads started end with them.
     threads = [threading.Thread(target=_work, args=(waiting, make, found), daemon=True) for _ in range(count)]
     for thread in threads:
         thread.start()
@@ -58,5 +58,5 @@ def _tried(make: Callable[[], Make], want: ImageRequest) -> str | CodexSandboxEr
         return make()(want)
     except CodexSandboxError as problem:
         return problem
-    except Exception as problem:  # noqa: BLE001  (told to who asked, in his own thread)
+    except Exception as problem:  # noqa: BLE001  (raised in the caller's own thread)
         return HarnessError(f"the image {want.what} was not made", why=f"{type(problem).__name__}: {problem}")

@@ -34,7 +34,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     short: str = ""  # the cause alone, for plans
     why: str = ""
     alone: bool = False
-    hung: bool = False  # a no that nobody said
+    hung: bool = False  # a no for lack of an answer
 
 
 YES: Final = Heard(answer="yes")
