@@ -11,7 +11,7 @@ import signal
 import sys
 import types
 
-if __name__ == "__main__":  # alone: the folder that this file lies in is the package
+if __name__ == "__main__":  # started as a file: this file's folder becomes the package
     for _name, _path in (("pytest_codexsandbox", []), ("pytest_codexsandbox.guest", [os.path.dirname(__file__)])):
         sys.modules[_name] = types.ModuleType(_name)
         sys.modules[_name].__path__ = _path

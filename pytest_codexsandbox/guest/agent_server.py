@@ -32,7 +32,7 @@ class Agent:
         self._show([sys.executable, os.__file__, _HERE])
         self.loop.watch_children()
         process_tree.adopt_orphans()
-        alone = self._own_tmp is not None or body["own_tmp"] == "already"  # nobody else is in this /tmp
+        alone = self._own_tmp is not None or body["own_tmp"] == "already"  # no other process uses this /tmp
         self._alone = alone
         self._turn = None if alone else SharedTmpLock(self.loop, longest=body["turn_timeout"])
         self._resolver: bool = body.get("resolver", False)  # whether the system's own name service asks us
@@ -65,7 +65,7 @@ class Agent:
         self.loop.watch(0, READ, self._read)
         try:
             self.loop.run()
-        except BaseException:  # a fault of ours: what runs must not outlive it
+        except BaseException:  # an error of the agent: running commands must not outlive it
             for scope in self.scopes.live:
                 process_tree.end(scope.members())
             self._worlds.end()

@@ -24,10 +24,10 @@ else:  # started as a file: the files beside it are modules
     from fifo_channel import Channel, wrapped
 
 CLIENT = {"name": "codexsandbox", "title": "codexsandbox", "version": "1"}
-LONGEST = 24 * 60 * 60 * 1000  # ms: who started us keeps the time
-# Up to 0.111 a command that failed, and spoke as if a sandbox had kept it from something, was told like this.
+LONGEST = 24 * 60 * 60 * 1000  # ms: the agent enforces the real time limit
+# Up to 0.111, Codex reports a failed command this way if its output looks like a refusal by a sandbox.
 DENIED = re.compile(r"sandbox denied exec error, exit code: (\d+),")
-_UNREAD = 2000  # characters of a line that is no answer
+_UNREAD = 2000  # characters to show of a line that is no answer
 
 
 class Server:
@@ -48,7 +48,7 @@ class Server:
         while True:
             message = self._read(method)
             if message.get("id") != self._number or "method" in message:
-                continue  # a notification, or a question of its own: nobody is there to be asked
+                continue  # a notification, or a question of Codex, which no person can answer
             if "error" in message:
                 return self._refused(method, message["error"])
             return dict(message["result"])

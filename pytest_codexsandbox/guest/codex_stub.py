@@ -21,7 +21,7 @@ else:  # started as a file: the files beside it are modules
 _WORDS: Final = 1000
 _LONGEST: Final = 64 * 1024
 _REFUSED: Final = 1
-_NO_CODEX: Final = 127  # as a shell says it of a program that is not there
+_NO_CODEX: Final = 127  # as a shell exits for a missing program
 
 
 def record(folder: str, argv: list[str], *, work: bool) -> None:

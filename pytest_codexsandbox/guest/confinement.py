@@ -60,7 +60,7 @@ _LIMITS: Final = {
 }
 _SETTINGS: Final = ("kernel/core_pattern", "kernel/domainname", "vm/swappiness")
 _GET_FLAGS: Final = 0x8913
-_NO_LIMIT: Final = 1 << 60  # what version 1 of the control groups says where there is none is larger than this
+_NO_LIMIT: Final = 1 << 60  # control groups v1 report a larger number if there is no limit
 
 
 def confinement() -> dict[str, Any]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 else:
     from fifo_channel import INHERITED
 
-FAULT = 97  # nobody told how the command ended, and that is no word of Codex': see doors/support/driver_command.py
-SAID = "codexsandbox: "  # how a line of ours on stderr begins
+FAULT = 97  # the end of the command is unknown, and Codex is not to blame: see doors/support/driver_command.py
+SAID = "codexsandbox: "  # the prefix of the driver's own lines on stderr
 _KEPT = 256 * 1024  # bytes of stderr that are passed on
 _PATIENCE = 5.0  # seconds in which Codex ends by itself once its stdin is closed
 
@@ -30,7 +30,7 @@ class Codex:
             )
         except OSError as problem:
             fault(f"{argv[0]}: {problem.strerror}")
-        self.spoke = False  # on stderr: its own last words are told better than by us
+        self.spoke = False  # on stderr: if so, its own message suffices
         self._erring = threading.Thread(target=self._pass_on, args=(self.process.stderr,), daemon=True)
         self._erring.start()
 
@@ -44,7 +44,7 @@ class Codex:
     def ended(self) -> None:
         """Waits until Codex has ended and its stderr has been passed on."""
         self.process.wait()
-        self._erring.join(1.0)  # whoever inherited its stderr may keep it open
+        self._erring.join(1.0)  # a process that inherited its stderr may keep it open
 
     def stop(self) -> None:
         """Closes the stdin of Codex, as a client does that disconnects. Ends Codex by a signal if it does not end, and

@@ -45,7 +45,7 @@ def attempts(spec: Dict[str, Any]) -> Dict[str, Callable[[], None]]:  # noqa: UP
 
 
 def tried(spec: Dict[str, Any]) -> Dict[str, str]:  # noqa: UP006
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # its number may be ours in here
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # the spec's pid may be this process's own inside
     told = {}
     for name, act in attempts(spec).items():
         try:
@@ -187,7 +187,7 @@ def _become(argv: list[str], terminal: int, said: int) -> NoReturn:
 
 
 def decoy() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(-1), 0, 0, 0)  # any: as where nobody restricts it
+    ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(-1), 0, 0, 0)  # any process, as without Yama's limit
     signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b"hit\n"))
     os.write(1, b"ready\n")
     while True:

@@ -14,7 +14,7 @@ from typing import Any, Callable, Final  # noqa: UP035
 READ: Final = selectors.EVENT_READ
 WRITE: Final = selectors.EVENT_WRITE
 CHUNK: Final = 1 << 16
-PULSE: Final = 1.0  # seconds that a wait lasts at most while it matters that we stood still
+PULSE: Final = 1.0  # seconds that a wait lasts at most while the loop must notice that it was frozen
 _LATE: Final = 0.5
 
 
@@ -36,7 +36,7 @@ class Loop:
         self._running = True
         self._children: dict[int, Callable[[int, Any], None]] = {}
         self.on_any_child: Callable[[], None] = lambda: None
-        self.beats = False  # whether it matters
+        self.beats = False  # whether the loop must notice that it was frozen
         self._stood_still = 0.0
 
     # ---- files

@@ -35,7 +35,7 @@ PROVIDER = {
     "supports_websockets": "false",
 }
 PROMPT = "Run the command."
-_TEXT = 64 * 1024  # characters of what Codex tells its model
+_TEXT = 64 * 1024  # characters of Codex's report to its model
 _EVENT = 2000  # characters of a line of its own
 _EVENTS = 64
 

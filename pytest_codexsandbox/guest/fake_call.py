@@ -130,7 +130,7 @@ class Call:
             for root in (self.policy["cwd"], *self.policy["roots"]):
                 for folder, _, names in os.walk(root):
                     for path in (os.path.join(folder, name) for name in names):
-                        # Only root may empty what nobody may write to.
+                        # Only root may empty a file without write permission.
                         if os.path.isfile(path) and not os.path.islink(path) and os.access(path, os.W_OK):
                             os.truncate(path, 0)
 

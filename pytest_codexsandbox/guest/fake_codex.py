@@ -277,7 +277,7 @@ DOING: dict[str, Callable[[Call], int]] = {
     "garbage": talks_garbage,
     "prose": talks_prose,
     "crash": crashes,
-    "liar": restrained,  # restrained_probe.py tells the lies, so that a process is there to be looked at
+    "liar": restrained,  # restrained_probe.py lies, so that a process exists to be inspected
     "wrong-nonce": restrained,
     "late": does_it_late,
     "half": stops_half_way,

@@ -20,7 +20,7 @@ else:  # beside the file that was started
 Perform = Callable[[list[str]], int]
 Options = dict[str, Any]
 _CHANNEL = re.compile(r"then exec (<.+? >.+?); else ")  # of guest/fifo_channel.py
-_CUT = 64 * 1024  # bytes of stderr that are told
+_CUT = 64 * 1024  # bytes of stderr that are reported
 _MODES = {"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-full-access": "dangerFullAccess"}
 
 

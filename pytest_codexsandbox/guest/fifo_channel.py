@@ -15,7 +15,7 @@ import threading
 
 IN, OUT = "in", "out"
 INHERITED = (8, 9)  # the same as descriptors: a shell takes one digit
-_STARTED = b"\x06"  # what the shell says once it holds both, just before it becomes the command
+_STARTED = b"\x06"  # the shell writes it once it holds both FIFOs, just before it becomes the command
 _CHUNK = 1 << 16
 
 
@@ -61,7 +61,7 @@ class Channel:
 
     def __init__(self, folder: str) -> None:
         found(folder)
-        # For reading and writing: who opens them never waits for us, and they have no end while we are there.
+        # For reading and writing: then an open never waits for the driver, and the FIFOs have no end while it runs.
         self._given, self._said = (os.open(os.path.join(folder, name), os.O_RDWR | os.O_CLOEXEC) for name in (IN, OUT))
         os.set_blocking(self._said, False)
         self._hand_down(folder)

@@ -15,7 +15,7 @@ import sys
 import types
 from typing import Any, Dict, Final, Tuple  # noqa: UP035
 
-if __name__ == "__main__":  # alone: the folder that this file lies in is the package
+if __name__ == "__main__":  # started as a file: this file's folder becomes the package
     for _name, _path in (("pytest_codexsandbox", []), ("pytest_codexsandbox.guest", [os.path.dirname(__file__)])):
         sys.modules[_name] = types.ModuleType(_name)
         sys.modules[_name].__path__ = _path
@@ -23,7 +23,7 @@ if __name__ == "__main__":  # alone: the folder that this file lies in is the pa
 from pytest_codexsandbox.guest import safe_paths
 
 Seen = Dict[str, Any]  # noqa: UP006
-MOST: Final = 64  # different states that are told apart
+MOST: Final = 64  # different states that are distinguished
 EACH: Final = 2 * 1024 * 1024
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _ASK: Final = 16  # looks between two questions whether to go on

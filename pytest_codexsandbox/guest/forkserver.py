@@ -25,7 +25,7 @@ _TELLS: Final = ("files", "argv", "env", "unset", "refused", "reason", "warnings
 def main(fd: int) -> None:
     asked = socket.socket(fileno=fd)
     if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(os.path.abspath(__file__)):
-        del sys.path[0]  # the folder of this file is nothing that a module of somebody else's shall see
+        del sys.path[0]  # a user's module must not see the folder of this file
     while True:
         data, streams, _, _ = socket.recv_fds(asked, LARGEST, 3)
         if not data:
@@ -33,7 +33,7 @@ def main(fd: int) -> None:
         try:
             words = json.loads(data)
             answer: dict[str, Any] = {"pid": _begin(_function(words), words, streams, asked)}
-        except BaseException as problem:  # also SystemExit: of a module that ends whoever imports it
+        except BaseException as problem:  # also SystemExit: a module may raise it when it is imported
             answer = {"error": _said(problem)}
         for stream in streams:
             os.close(stream)

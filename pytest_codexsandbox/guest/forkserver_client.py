@@ -92,7 +92,7 @@ class ForkServers:
         found = self._found.pop(key, None)
         if found is None or not found.lives:
             found = ForkServer(self._loop, env)
-        self._found[key] = found  # the last one used stands last
+        self._found[key] = found  # the last one used is last
         while len(self._found) > _MOST:
             self._found.pop(next(iter(self._found))).end()
         return found

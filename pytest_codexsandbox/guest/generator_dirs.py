@@ -14,7 +14,7 @@ import sys
 import types
 from typing import Any, Callable, Dict, Final, List, Mapping, Sequence  # noqa: UP035
 
-if __name__ == "__main__":  # alone: the folder that this file lies in is the package
+if __name__ == "__main__":  # started as a file: this file's folder becomes the package
     for _name, _path in (("pytest_codexsandbox", []), ("pytest_codexsandbox.guest", [os.path.dirname(__file__)])):
         sys.modules[_name] = types.ModuleType(_name)
         sys.modules[_name].__path__ = _path
@@ -25,7 +25,7 @@ Seen = Dict[str, Any]  # noqa: UP006
 ENTRIES: Final = 5_000  # of one look, all folders together
 BYTES: Final = 64 * 1024 * 1024  # of content, all files together
 EACH: Final = 2 * 1024 * 1024
-CUT: Final = "@…@"  # the name under which a look says that it was not finished
+CUT: Final = "@…@"  # the name that marks an incomplete look
 _LINKS: Final = 8  # until the folder behind a link is no longer looked for
 _NEW: Final = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -11,9 +11,9 @@ import fcntl
 import os
 from typing import Final
 
-# What it does shows outside: the name that it is given appears.
+# Its effect is visible outside: it creates the file that it is given.
 _SCRIPT: Final = b'#!/bin/sh\nprintf through > "$1"\n'
-_NUMBERS: Final = (700, 100, 10)  # high: whoever has the agent's number inside a sandbox has no such descriptor
+_NUMBERS: Final = (700, 100, 10)  # high: a process with the agent's pid inside a sandbox has no such descriptor
 
 
 def lay(folder: str) -> str:

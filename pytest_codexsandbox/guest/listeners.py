@@ -16,10 +16,10 @@ from typing import Callable, Final  # noqa: UP035
 
 from pytest_codexsandbox.guest.event_loop import READ, Loop, Outbox
 
-ANSWER: Final = "192.0.2.7"  # for any name: a documentation address that nobody else gives
+ANSWER: Final = "192.0.2.7"  # for any name: a documentation address that no other server answers
 UNKNOWN: Final = "invalid"  # the top of every name that does not exist (RFC 6761)
 _LONGEST: Final = 16 * 1024
-_LONGEST_TAKING: Final = 5.0  # seconds, of what has come: who floods us does not keep us
+_LONGEST_TAKING: Final = 5.0  # seconds for queued data: a flood must not block the agent
 _A: Final = 1
 _DNS: Final = 53
 

@@ -14,7 +14,7 @@ _TEXT: Final = 4096
 _HASHED: Final = 256 * 1024 * 1024
 _NAMES: Final = 200
 _DEPTH: Final = 4
-_ENTRIES: Final = 2000  # of one look for litter
+_ENTRIES: Final = 2000  # of one search for leftovers
 
 
 def path_state(top: str, path: str) -> dict[str, Any]:

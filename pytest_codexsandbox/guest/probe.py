@@ -147,7 +147,7 @@ def do_utime(path: str, params: Params) -> None:
 # ---- SQLite
 
 PRIMARY = ("CANTOPEN", "READONLY", "IOERR", "BUSY", "LOCKED", "PERM", "AUTH", "FULL", "CORRUPT", "NOTADB", "ERROR")
-TEXTS = (  # for Pythons before 3.11, which do not tell the code
+TEXTS = (  # for Pythons before 3.11, which do not report the code
     ("unable to open database file", "CANTOPEN"),
     ("readonly database", "READONLY"),
     ("disk I/O error", "IOERR"),
@@ -540,7 +540,7 @@ def do_run(path: str, params: Params) -> bytes:
 # ---- the protocol
 
 VERBS = {name[3:].replace("_", "-"): made for name, made in list(globals().items()) if name.startswith("do_")}
-ENDING = ("exit", "signal", "become")  # they must be the last act: `done` is said before they end the probe
+ENDING = ("exit", "signal", "become")  # they must be the last act: `done` is printed before they end the probe
 
 
 def write_out(data: bytes) -> None:

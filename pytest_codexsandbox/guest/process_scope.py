@@ -20,10 +20,10 @@ from pytest_codexsandbox.guest import disk_space, fifo_channel, memory_limits, p
 from pytest_codexsandbox.guest.event_loop import Loop, Timer
 from pytest_codexsandbox.guest.streams import Feed, Pipe
 
-_QUIET: Final = 0.2  # who has only slept for so long after the command's end will not die by itself
+_QUIET: Final = 0.2  # a process that has only slept for so long after the command's end will not end by itself
 _LOOK_AGAIN: Final = 0.01
-_AT_MOST: Final = 5.0  # for dying; then whoever is left is a survivor
-_EOF_WAIT: Final = 0.5  # for the end of output when nobody of the scope is left to write
+_AT_MOST: Final = 5.0  # for dying; then every process that is left is a survivor
+_EOF_WAIT: Final = 0.5  # for the end of output when no process of the scope is left to write
 
 
 class ProcessScope:
@@ -342,4 +342,4 @@ class Scopes:
         claiming = [scope for scope in self._live.values() if scope.claims(orphan)]
         if claiming or len(self.calls) != 1:
             return claiming[0] if claiming else None
-        return self.calls[0]  # it hides, and nobody else is there whose it could be
+        return self.calls[0]  # its mark is unreadable, and only one call runs

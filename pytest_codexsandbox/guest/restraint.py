@@ -28,7 +28,7 @@ METADATA = (".git", ".codex", ".agents")
 FAMILIES = ("UNIX", "INET", "INET6", "NETLINK", "PACKET", "VSOCK")
 KINDS = ("STREAM", "DGRAM", "RAW")
 SHM = "/dev/shm"
-SETTINGS = ("/proc/sys", "/proc/sysrq-trigger")  # of the kernel, whoever runs on it
+SETTINGS = ("/proc/sys", "/proc/sysrq-trigger")  # settings of the kernel itself
 Path = Any  # what Python's own functions take: text, bytes, a descriptor
 
 

@@ -17,7 +17,7 @@ import sys
 import types
 from typing import Any, Callable, Dict, Final, List  # noqa: UP035
 
-if __name__ == "__main__":  # alone: the folder that this file lies in is the package
+if __name__ == "__main__":  # started as a file: this file's folder becomes the package
     for _name, _path in (("pytest_codexsandbox", []), ("pytest_codexsandbox.guest", [os.path.dirname(__file__)])):
         sys.modules[_name] = types.ModuleType(_name)
         sys.modules[_name].__path__ = _path
@@ -29,7 +29,7 @@ from pytest_codexsandbox.guest.process_scope import ProcessScope, Scopes
 
 Body = Dict[str, Any]  # noqa: UP006
 _PR_SET_DUMPABLE: Final = 4
-_LOOK: Final = 0.25  # seconds between two looks at how much was written and said
+_LOOK: Final = 0.25  # seconds between two checks of the written and printed bytes
 
 
 class RunInit:

@@ -107,7 +107,7 @@ def _opened(name: str, here: int) -> int:
     try:
         if os.fstat(below).st_mode & 0o700 != 0o700:
             os.fchmod(below, 0o700)
-    except OSError:  # not ours: removing will say so
+    except OSError:  # another user's folder: the removal reports it
         pass
     return below
 

@@ -15,7 +15,7 @@ from typing import Any
 
 TOOLS = ("exec_command", "shell_command", "shell", "local_shell")
 CALL = "call_codexsandbox"
-_WAITS = 30_000  # ms that Codex waits for a command before it tells that it still runs
+_WAITS = 30_000  # ms that Codex waits for a command before it reports that it still runs
 _LONGEST = 24 * 60 * 60 * 1000
 _EXITED = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
 _RUNNING = re.compile(r"^Process running with session ID (\d+)$", re.MULTILINE)

@@ -48,7 +48,7 @@ class OwnTmp:
     """A /tmp that only this agent and its children see."""
 
     def __init__(self, host: int) -> None:
-        self._host = host  # a descriptor of the /tmp that lies below ours
+        self._host = host  # a descriptor of the machine's /tmp, below the private one
 
     @staticmethod
     def make() -> OwnTmp | None:
@@ -217,7 +217,7 @@ class CodexNames:
             try:
                 if os.lstat(path).st_uid == os.getuid() and _is_hollow(path) and _remove(path):
                     self.removed.append(path)
-            except OSError:  # somebody else removed it meanwhile
+            except OSError:  # another process removed it meanwhile
                 continue
 
     def _now(self) -> set[str]:

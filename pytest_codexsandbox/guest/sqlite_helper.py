@@ -21,7 +21,7 @@ _ROWS: Final = 50
 _TEXT: Final = 200
 
 
-_made: dict[tuple[str, str], bytes] = {}  # closed databases by what was asked: laid again by writing their bytes
+_made: dict[tuple[str, str], bytes] = {}  # closed databases by request: made again by writing their bytes
 
 
 def lay(kind: str, path: str, content: str) -> sqlite3.Connection | None:

@@ -53,7 +53,7 @@ class Databases:
         path = unquote(database[5:].partition("?")[0]) if database.startswith("file:") else database
         real = os.path.realpath(path)
         if self.boundary.unreadable(real):
-            return "/proc/nowhere/hidden"  # where nobody can make one
+            return "/proc/nowhere/hidden"  # where no process can create a file
         if self.boundary.has("sqlite:copies") and os.path.exists(real):
             return copied(real)
         if path == ":memory:" or "immutable=1" in database or self._whole(real):

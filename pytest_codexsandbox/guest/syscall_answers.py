@@ -31,7 +31,7 @@ _NOWHERE: Final = ctypes.c_void_p(1)
 _NOT_OPEN: Final = 0x7FFFFF00
 _LONGEST: Final = 20  # seconds
 MARK_WORDS: Final = 4
-MARK: Final = 0x6378  # first argument of the system call that a filter of ours answers with its own mark
+MARK: Final = 0x6378  # first argument of the system call that our filter answers with its own mark
 
 _libc: Any = ctypes.CDLL(None, use_errno=True)
 
@@ -125,7 +125,7 @@ def _plain() -> Sequence[Question]:
         ("setns", lambda: _checked(_libc.setns(-1, 0))),
         ("mount", lambda: _mount(0)),
         ("mount-proc", lambda: _mount(_NOSUID_NODEV_NOEXEC)),
-        # With a size of 0 the kernel says EINVAL before it looks at who asks; ENOSYS before Linux 5.12.
+        # With a size of 0 the kernel answers EINVAL before it checks the caller's rights; ENOSYS before Linux 5.12.
         ("mount-setattr", lambda: _call(_MOUNT_SETATTR, -1, None, 0, None, ctypes.c_size_t(0))),
         ("umount", lambda: _checked(_libc.umount2(_NOWHERE, 0))),
         ("netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).close()),

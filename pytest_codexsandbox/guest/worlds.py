@@ -187,7 +187,7 @@ class Worlds:
             return self._folder
         raise LookupError(f"{path} is no path of this world")
 
-    # ---- litter
+    # ---- leftovers
     def litter(self, world: World, known: list[str]) -> list[str]:
         explained = [safe_paths.normal(path) for path in known]
         found = []
@@ -242,7 +242,7 @@ class Worlds:
             failed += _removed(top, world.owns)
         if quiet and not self._live:
             failed += _removed(self._tmpdir, lambda name: not is_of_codex(name))
-            for top, before in self._there_before.items():  # what stays, stays: it was told as litter
+            for top, before in self._there_before.items():  # errors are ignored: these were reported as leftovers
                 _removed(top, lambda name, before=before: name not in before and not is_register(name))  # type: ignore[misc]
         return failed
 
