@@ -33,7 +33,7 @@ from pytest_codexsandbox.protocols import Environment, Subject
 MANY: Final = 200  # files that one server is asked about: each leaves a thread in its memory
 QUIET: Final = ("features.plugins=false", "features.shell_snapshot=false")
 _OURS: Final = {word.partition("=")[0].rpartition(".")[2] for word in QUIET}
-# Settings about the model, the screen and tools of others: no command of ours is run otherwise for them.
+# Settings about the model, the screen and third-party tools: they do not change how our commands run.
 _ONLY_WORDS: Final = (
     "model",
     "tui",
@@ -191,7 +191,7 @@ class Claimant:
         try:
             answer = server.ask("config/read", {"includeLayers": False})
             read, origins = dict(answer.get("config") or {}), answer.get("origins")
-        except Refused as problem:  # whether the file loads is said by thread/start
+        except Refused as problem:  # thread/start shows whether the file loads
             read = {}
             server.notices.append({"method": "warning", "params": {"message": f"config/read was refused: {problem}"}})
         servers = read.get("mcp_servers") or {}
@@ -294,7 +294,7 @@ def effective(claim: Claim) -> tuple[Any, ...]:
     effect are left out.
     """
     said = {name: value for name, value in claim.config.items() if value and not name.startswith(_ONLY_WORDS)}
-    if isinstance(features := said.get("features"), dict):  # by whom it was asked decides nothing
+    if isinstance(features := said.get("features"), dict):  # our own overrides decide nothing
         said["features"] = {name: value for name, value in features.items() if name not in _OURS}
     return (
         claim.loads,

@@ -38,7 +38,7 @@ class AskingServer:
         self._patience, self._where = patience, environment.spec.id
         self._buffer = bytearray()
         self._number = 0
-        self.notices: list[dict[str, Any]] = []  # what it said without being asked
+        self.notices: list[dict[str, Any]] = []  # messages that answer no question
         try:
             self.ask("initialize", {"clientInfo": CLIENT, "capabilities": CAPABLE})
             self._write({"method": "initialized"})

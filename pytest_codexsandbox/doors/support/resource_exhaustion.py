@@ -8,14 +8,14 @@ from typing import Final
 from pytest_codexsandbox.model.command import CommandResult
 
 NO_ROOM: Final = ("ENOSPC", "EDQUOT", "SQLITE_FULL")
-# Codex keeps SQLite's word for it to itself: what it says of its own database counts where no room was left.
+# Codex does not quote SQLite's error. So a failure of its own database counts if the disk was full.
 NO_ROOM_TEXTS: Final = (
     b"No space left on device",
     b"database or disk is full",
     b"failed to initialize sqlite state runtime",
 )
 NO_PROCESS: Final = b"Resource temporarily unavailable"
-FULL: Final = 16 << 20  # bytes: a disk with less is full, whoever gives room back meanwhile
+FULL: Final = 16 << 20  # bytes: a disk with less counts as full, even if space is freed meanwhile
 
 
 def exhausted_resource(ended: CommandResult, rest: bytes = b"", *, errnos: Sequence[str] = ()) -> str:
