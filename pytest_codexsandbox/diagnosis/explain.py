@@ -128,7 +128,7 @@ def _by_word(record: Record, told: Mapping[str, str], known: Sequence[Fingerprin
     row = record.deciding
     if record.verdict is not Verdict.VIOLATES or row is None:
         return None
-    named = [one for one in known if one.id == row.reason]  # how a sandbox started is told by a fingerprint's own id
+    named = [one for one in known if one.id == row.reason]  # for a sandbox's start, the reason is a fingerprint's id
     if named:
         found = match(named[0].texts[0], facts=told, fingerprints=named)
     else:
@@ -219,7 +219,7 @@ def _ended(record: Record, observations: Sequence[Observation]) -> Diagnosis | N
     ends = [seen for seen in observations if seen.id in calls]
     if any(seen.ended == "timeout" for seen in ends):
         return _quoted(TIMED_OUT, record)
-    probed = [seen for seen in ends if seen.nonce in seen.argv]  # in another command, silence says nothing
+    probed = [seen for seen in ends if seen.nonce in seen.argv]  # in another command, missing output proves nothing
     if any(seen.ended == "signal" and seen.code == SIGKILLED and not seen.ready for seen in probed):
         return _quoted(KILLED, record)
     return None

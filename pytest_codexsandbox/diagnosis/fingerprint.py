@@ -20,7 +20,7 @@ GAP: Final = "…"
 REACH: Final = 400  # characters that one gap may cover
 OFTEN: Final = 200  # places in a text at which one pattern is tried
 CONDITION_WEIGHT: Final = 50
-# What decides where a fingerprint says nothing else: the same without what is suspected.
+# The default test for an undecided cause: the same command without Codex.
 DECIDES: Final = (
     "`sh -c 'COMMAND'` in the same folder without Codex decides: what fails so there too is not the sandbox."
 )
@@ -44,12 +44,12 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     remedy: str
     samples: Samples
     together: tuple[str, ...] = ()  # and each of these, anywhere in the same text
-    without: tuple[str, ...] = ()  # and none of these, anywhere in the same text: the errno that says another cause
+    without: tuple[str, ...] = ()  # and none of these, anywhere in the same text: the errno of another cause
     when: dict[str, str] = {}  # facts: a glob, `!` any other than that glob, or a range of versions
-    unless: dict[str, str] = {}  # facts that show that it is not this, whatever the words say; unknown ones do not
-    explains: tuple[str, ...] = ()  # fingerprints that need not be said as well
-    decide: str = ""  # of an undecided one: the one command that would decide, and what it says
-    note: bool = False  # worth knowing, seldom the cause: said after every cause, never for a violated promise
+    unless: dict[str, str] = {}  # facts that rule this cause out, whatever the text says; unknown facts do not
+    explains: tuple[str, ...] = ()  # fingerprints that this one makes superfluous
+    decide: str = ""  # of an undecided cause: the one command that would decide, and the meaning of its result
+    note: bool = False  # worth knowing, seldom the cause: shown after every cause, never for a violated promise
     link: str = ""
 
     @property

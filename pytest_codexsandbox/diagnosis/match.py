@@ -14,7 +14,7 @@ from pytest_codexsandbox.diagnosis.remedy_text import remedies_here
 from pytest_codexsandbox.model.record import Diagnosis
 
 QUOTE: Final = 300
-# The bare words of an errno are fewer letters than this: they say nothing beside a cause that stands in the same line.
+# The text of an errno alone is shorter than this; it adds nothing to another cause in the same line.
 BARE: Final = 25
 _NAME: Final = re.compile(r"[\w*/]+")
 

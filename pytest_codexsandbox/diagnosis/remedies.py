@@ -41,7 +41,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     after: At
     turns: Turns = "green"
     causes: tuple[str, ...]  # of the remedy's: what fails in `before`, each as diagnosed there or by the words alone
-    imitates: tuple[str, ...] = ()  # of the remedy's: what a synthetic profile stands in for
+    imitates: tuple[str, ...] = ()  # of the remedy's causes: those that a synthetic profile imitates
 
     @property
     def about(self) -> tuple[str, ...]:

@@ -188,7 +188,7 @@ def _look(looks: Mapping[str, PathState]) -> PathState | None:
 
 def _nonsense(observation: Observation) -> str:
     """Returns why the rows of a probe that ran prove nothing; "" if the refusal is genuine."""
-    if observation.error:  # somebody else spoke in its name: whose rows the others are is not known either
+    if observation.error:  # another process wrote with the probe's nonce, so the other rows cannot be trusted either
         return observation.error
     forbidden, permitted = observation.rows.get(FORBIDDEN), observation.rows.get(PERMITTED)
     after = _look(observation.after)

@@ -13,7 +13,7 @@ from pytest_codexsandbox.model.bare_tools import DIRECTLY
 from pytest_codexsandbox.model.record import Diagnosis
 
 OK: Final = "ok"
-STEPS: Final = {  # in the order in which a sandbox asks; step → what it is, and the step without which it means nothing
+STEPS: Final = {  # in the order of a sandbox; step → its name, and the step that it depends on
     "userns": ("a user namespace", ""),
     "uid-map": ("its uid_map", "userns"),
     "mntns": ("a mount namespace", "userns"),
@@ -27,7 +27,7 @@ STEPS: Final = {  # in the order in which a sandbox asks; step → what it is, a
     "seccomp": ("a filter of system calls", ""),
     "landlock": ("Landlock, by which Codex before 0.115 confines", ""),
 }
-KERNEL_SAYS: Final = {  # to a question that is asked of nobody in particular
+KERNEL_SAYS: Final = {  # to a question with an invalid address or descriptor
     "userns": ("clone-userns", "EINVAL"),
     "uid-map": ("open-beside", "EBADF"),
     "mount-slave": ("mount", "EFAULT"),
