@@ -69,7 +69,7 @@ def _plugin_files() -> Iterator[Path]:
     """Yields the source files of third-party pytest plugins."""
     modules = {point.module for point in entry_points(group="pytest11") if point.name != _OURS}
     for name in sorted({module.partition(".")[0] for module in modules}):
-        with suppress(ImportError, ValueError):  # pytest itself says what is wrong with such a plugin
+        with suppress(ImportError, ValueError):  # pytest itself reports what is wrong with such a plugin
             if spec := find_spec(name):
                 folders = spec.submodule_search_locations
                 yield from (file for folder in folders or () for file in Path(folder).rglob("*.py"))

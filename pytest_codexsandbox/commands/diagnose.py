@@ -43,7 +43,7 @@ EXAMPLES: Final = (
 )
 READ_LIMIT: Final = 16 * 1024 * 1024
 CONTRADICTION: Final = 11
-OTHERS: Final = 2  # ways beside the first one
+OTHERS: Final = 2  # remedies after the first one
 SHOWN: Final = 4  # checks and causes named one by one
 WORDS: Final = {"sandbox": "the sandbox", "not-sandbox": "not the sandbox", "undecided": "undecided"}
 

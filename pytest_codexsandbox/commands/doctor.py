@@ -171,7 +171,7 @@ def of_start(policy: str, started: Callable[[], SandboxState], *, kind: str = ""
 
 def _cache() -> DoctorFinding:
     folder = cache_folder()
-    # Not Path.exists: that is an error below a folder that we may not look into.
+    # Not Path.exists, which fails below an unreadable folder.
     there = next(parent for parent in (folder, *folder.parents) if os.path.lexists(parent))
     free = disk_space.least([str(there)]) / 1e9
     if not there.is_dir():

@@ -44,7 +44,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     why: str
     records: tuple[Record, ...]
-    story: StoryLine | None  # None: it could not be told at all
+    story: StoryLine | None  # None: the case could not be run at all
     claim: Claim | None
 
 

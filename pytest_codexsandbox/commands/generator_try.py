@@ -52,7 +52,7 @@ EXAMPLES: Final = (
     "codexsandbox generator try --case 34-bom,71-version-empty -- py:mytool.codex:write",
     "codexsandbox generator try --config ~/copy-of-my.toml --wish roots,network -- good",
 )
-# A key below it is captured, lines that look like headers, a word that voids the policy: what goes wrong most.
+# The most frequent errors: a captured key below a table, lines like headers, a word that voids the policy.
 TELLING: Final = ("02-ends-in-tui", "09-string-with-headers", "26-default-permissions-workspace")
 CONTAINERS: Final = "pull-request"
 OWN: Final = "your-own-file"
@@ -117,7 +117,7 @@ def _cases(options: argparse.Namespace, asked: GeneratorSet) -> tuple[Case, ...]
     wish = _wish(options.wish)
     own = decision_table.cases(
         asked.generators[asked.asked[0]].declaration, ""
-    )  # which of them says anything: the workshop
+    )  # the case cache decides which of them apply
     there = {case.id: case for case in (*asked.cases, *own)}
     for name in names:
         if name not in there:

@@ -22,7 +22,7 @@ _WORDS: Final = (b"codex_", b"addopts")
 
 def request(options: argparse.Namespace) -> RunRequest:
     """Returns the request of the run. An option of the command goes before the same one elsewhere."""
-    given = matrix_options.request(options)  # a wrong value is said without starting pytest
+    given = matrix_options.request(options)  # a wrong value is reported without starting pytest
     if not may_have_options(Path.cwd()):
         return given
     found = pytest_process.ask(pytest_words(options)).checked_request()

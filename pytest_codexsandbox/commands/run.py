@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     argv = (sys.executable, "-P", "-m", "pytest", *pytest_words(options.preset, options.rest))
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(sys.executable, argv)  # noqa: S606 - nothing of ours stays between the user's signals and pytest
+    os.execv(sys.executable, argv)  # noqa: S606 - no process of ours remains between the user's signals and pytest
 
 
 def pytest_words(preset: str, rest: Sequence[str]) -> tuple[str, ...]:

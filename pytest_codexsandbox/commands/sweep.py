@@ -22,7 +22,7 @@ from pytest_codexsandbox.releases.store import Store
 
 EXAMPLES: Final = ("codexsandbox sweep", "codexsandbox sweep --dry-run", "codexsandbox sweep --report-dir ci-reports")
 LEAK: Final = 13
-_FORGOTTEN: Final = 24 * 3600  # seconds after which a run's folder without any owner is nobody's
+_FORGOTTEN: Final = 24 * 3600  # seconds after which a run's folder without an owner counts as abandoned
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +84,7 @@ def _forgotten(homes: Path) -> list[Path]:
 def _is_forgotten(folder: Path) -> bool:
     try:
         return time.time() - folder.stat().st_mtime > _FORGOTTEN
-    except OSError:  # whoever made it has just removed it
+    except OSError:  # the process that made it has just removed it
         return False
 
 
