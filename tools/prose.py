@@ -1,15 +1,12 @@
 """Prose: finds docstrings and pages that break the rules of CONTRIBUTING.md.
 
-    python -m tools.prose              name each sentence that breaks a rule and is not exempt
-    python -m tools.prose --prune      remove exemptions that nothing needs any more
+    python -m tools.prose              name each text that breaks a rule
 
-Docstrings from before the rules are exempt by the hash of the text. A changed text has no exemption. The rules for
-pages are in `tools.page_prose`.
+The rules for pages are in `tools.page_prose`.
 """
 
 import argparse
 import ast
-import hashlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -19,13 +16,12 @@ from typing import Final, NamedTuple
 from tools import page_prose
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-EXEMPT: Final = ROOT / "tests" / "lint" / "prose_exempt.txt"
 DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 FOLDERS: Final = ("pytest_codexsandbox", "incidents", "benchmarks", "tools", "scenarios")
 _OPENINGS: Final = re.compile(r"(What|Whether|Of|Who|Whose|Whoever|How|Where|Which|As|Why)\b")
 _WORDS: Final = re.compile(
     r"\b(nobody|somebody|whoever|to be had|be had|of ours|of theirs|warden|nursery|onlooker|trespass|workbench"
-    r"|errand)\b",
+    r"|errand|dear|onlookers|nurseries|warden|trespasses|teller|strain)\b",
     re.IGNORECASE,
 )
 
@@ -33,24 +29,13 @@ _WORDS: Final = re.compile(
 class Finding(NamedTuple):
     place: str
     rule: str
-    digest: str
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prune", action="store_true", help="remove exemptions that nothing needs any more")
-    options = parser.parse_args()
-    found, exempt = list(findings()), exemptions()
-    if options.prune:
-        EXEMPT.write_text("".join(f"{digest}\n" for digest in sorted(exempt & {one.digest for one in found})))
-        return 0
-    new = [one for one in found if one.digest not in exempt]
-    print("\n".join(f"{one.place}: {one.rule}" for one in new) or "no text breaks a rule")
-    return 1 if new else 0
-
-
-def exemptions() -> set[str]:
-    return set(EXEMPT.read_text(encoding="utf-8").split())
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    found = [f"{one.place}: {one.rule}" for one in findings()]
+    print("\n".join(found) or "no text breaks a rule")
+    return 1 if found else 0
 
 
 def findings() -> Iterator[Finding]:
@@ -59,7 +44,7 @@ def findings() -> Iterator[Finding]:
         name = path.relative_to(ROOT).as_posix()
         for line, text in _docstrings(ast.parse(path.read_text(encoding="utf-8"))):
             if rule := broken_rule(text):
-                yield Finding(f"{name}:{line}", rule, digest(text))
+                yield Finding(f"{name}:{line}", rule)
     yield from page_findings()
 
 
@@ -68,7 +53,7 @@ def page_findings() -> Iterator[Finding]:
     for path in _pages():
         name = path.relative_to(ROOT).as_posix()
         for part, rule in page_prose.findings(name, path.read_text(encoding="utf-8")):
-            yield Finding(f"{name}:{part.line}", rule, digest(part.text))
+            yield Finding(f"{name}:{part.line}", rule)
 
 
 def broken_rule(text: str) -> str:
@@ -78,11 +63,6 @@ def broken_rule(text: str) -> str:
     if word := _WORDS.search(text):
         return f"{word[0]!r}: name the actor or the thing"
     return ""
-
-
-def digest(text: str) -> str:
-    """Returns a short hash of the words, so that wrapping a text anew changes nothing."""
-    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:12]
 
 
 def _python() -> Iterable[Path]:

@@ -1,9 +1,9 @@
-"""The subcommands of `codexsandbox`, one module each; `cli` imports the one that was asked for, and nothing else.
+"""Commands: the words of `codexsandbox`, one module each. `cli` imports only the one that the user types.
 
 A module has
     EXAMPLES: tuple[str, ...]                             lines to paste, shown at the end of its --help
     def add(parser: argparse.ArgumentParser) -> None      its options
-    def run(options: argparse.Namespace) -> int           its exit code; errors of ours are raised, never printed
+    def run(options: argparse.Namespace) -> int           its exit code; it raises our errors and prints none
 Its docstring's first line is its help. A new command is a module and its name here.
 """
 

@@ -1,8 +1,8 @@
-"""What this machine lacks, found by really starting a sandbox, and the line that fixes it.
+"""Start a sandbox, and name what this machine lacks with the line that fixes it.
 
-Starts the installed Codex under read-only and workspace-write, as this user, asks pip and npm where a release is
-(without downloading one), and the container engine what is there; where an image stands ready, Codex is started in a
-container as well. Exit code 0 when a sandbox starts on this machine, else 1.
+Starts the installed Codex under read-only and workspace-write, as this user. Asks pip and npm where a release is,
+without a download, and the container engine for its images. Where an image is ready, Codex is started in a container as
+well. Exit code 0 when a sandbox starts on this machine, else 1.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Write down what a run violated as known deviations, in the fewest entries.
 
-`update JOURNAL` says what the file needs: an entry for every violation that nobody knew; entries whose promise holds
-again are taken out, those that said too much are narrowed. Comments and order of FILE stay. Who looks at an entry again
-(`owner`) and where it is discussed (`issue`) are left empty: fill them in, a run refuses them empty.
+`update JOURNAL` adds an entry for every violation that no entry covers. It removes entries whose promise holds again,
+and narrows entries that cover too much. Comments and order of FILE stay. It leaves `owner` (who looks at the entry
+again) and `issue` (where it is discussed) empty: fill them in, a run refuses them empty.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What `codexsandbox generator try` shows. Pure text."""
+"""Generator text: the output of `codexsandbox generator try`. Pure text."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

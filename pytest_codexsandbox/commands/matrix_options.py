@@ -1,4 +1,4 @@
-"""Which matrix a command is asked about: the options that `plan` and `pytest --codex-matrix` have in common."""
+"""Matrix options: the options that `plan` and `pytest --codex-matrix` have in common."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A plan as text: what would run, how long it takes, what has to be had for it, and what is left out."""
+"""Plan text: what would run, how long it takes, what must be downloaded or built for it, and what is left out."""
 
 import textwrap
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Which remedies, and which of their proofs, somebody means who names causes, profiles or remedies."""
+"""Remedies selection: finds the remedies and proofs that the user names by cause, profile or remedy."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase

@@ -52,7 +52,7 @@ def refusal(version: str, stderr: bytes, log: bytes, *, package: str = PACKAGE) 
         return _absent(f"{package} {version}", package, said)
     errors = [line for line in said.splitlines() if line.startswith(("ERROR:", "×")) and "Exception:" not in line]
     return Unavailable(
-        "pip could not download {package} {version}",
+        f"pip could not download {package} {version}",
         why=last_line(errors[0].encode() if errors else stderr),
         next_step=by_hand(package),
     )

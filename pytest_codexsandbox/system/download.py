@@ -107,7 +107,7 @@ class Download:
             chunk = self._source.read(size if size >= 0 else _CHUNK)
         self.count += len(chunk)
         if self.count > _MOST:
-            raise CodexSandboxError("the download was stopped at {_MOST:,} bytes", where=without_secrets(self._url))
+            raise CodexSandboxError(f"the download was stopped at {_MOST:,} bytes", where=without_secrets(self._url))
         self._hash.update(chunk)
         self._arrived(len(chunk))
         return chunk

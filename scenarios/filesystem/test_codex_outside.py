@@ -1,4 +1,4 @@
-"""What lies outside the workspace and the granted roots stays as it is."""
+"""Files outside the workspace and the granted roots stay as they are."""
 
 from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Given

@@ -165,7 +165,7 @@ def unchanged_outside(trial: Trial, act: str) -> None:
     },
 )
 def test_nothing_reaches_the_machines_shared_memory(trial: Trial) -> None:
-    """What a command does in /dev/shm stays inside: the machine's shared memory neither gains a name nor changes.
+    """A command's changes in /dev/shm stay inside: the machine's shared memory neither gains a name nor changes.
 
     Source: codex-linux-sandbox: `--dev /dev` gives a /dev of its own (earlier releases: Landlock refuses it).
     Control: the same writes without a sandbox change the machine's /dev/shm.

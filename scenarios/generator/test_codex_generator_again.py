@@ -57,7 +57,7 @@ def test_every_run_means_the_same(codex_writing: GeneratorTrial) -> None:
 
 @generator_promise("generator.replaced-at-once", severity="high", source=CONTRACT, over="once")
 def test_no_reader_sees_half_a_file(codex_writing: GeneratorTrial) -> None:
-    """While it works, whoever reads the file finds the old one or the new one.
+    """While the generator works, every reader of the file finds the old one or the new one.
 
     Source: the contract of generators.
     Control: a writer that empties the file first is seen by the same reader.

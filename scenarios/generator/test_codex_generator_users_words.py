@@ -1,4 +1,4 @@
-"""What the user wrote stays: keys, types, comments, line ends, the file itself."""
+"""The user's text stays: keys, types, comments, line ends, the file itself."""
 
 from pytest_codexsandbox.api import GeneratorTrial, generator_promise
 
@@ -17,7 +17,7 @@ def test_every_key_of_the_user_keeps_its_value_and_its_type(codex_writing: Gener
 
 @generator_promise("generator.keys-at-their-own-place", severity="critical", source=CONTRACT, over="configs")
 def test_each_key_stands_at_its_own_place(codex_writing: GeneratorTrial) -> None:
-    """What the generator writes stands where Codex reads it, and is not captured by a table or a string above it.
+    """The generator's keys are where Codex reads them, and no table or string above captures them.
 
     Source: the contract of generators.
     Control: the check sees the same key where a table captures it.

@@ -1,4 +1,4 @@
-"""What a program that writes Codex's configuration says of itself, and that what it leaves behind can be read."""
+"""A generator's own words (exit code, output), and whether the files that it leaves can be read."""
 
 from pytest_codexsandbox.api import GeneratorTrial, generator_promise
 
@@ -40,7 +40,7 @@ def test_the_exit_code_says_whether_it_was_applied(codex_writing: GeneratorTrial
 
 @generator_promise("generator.parses", severity="critical", source=TOML, over="configs")
 def test_the_file_is_toml(codex_writing: GeneratorTrial) -> None:
-    """What was TOML before is TOML afterwards, by a parser of TOML 1.1.
+    """A file that was TOML before is TOML afterwards, by a parser of TOML 1.1.
 
     Source: TOML 1.1.
     Control: the same file with a torn line is refused by the same parser.

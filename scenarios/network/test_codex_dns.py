@@ -1,5 +1,5 @@
-"""Names: asked of a resolver of ours on the loopback, through the system's own resolver where that is ours, and of a
-container engine's name service, which knows the containers around."""
+"""Names: looked up at our resolver on the loopback, through the system's resolver where that is ours, and at the name
+service of a container engine, which knows the neighbouring containers."""
 
 from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act
@@ -50,7 +50,7 @@ def answers(trial: Trial, act: str) -> None:
 
 @promise("dns.direct-question-refused", kind="boundary", severity="high", source=SECURITY, policies=OFF, acts=ASK)
 def test_no_resolver_can_be_asked_with_the_network_off(trial: Trial) -> None:
-    """With the network off a question to a resolver ends at socket(), at once, over UDP and TCP; nobody hears of it.
+    """With the network off a question to a resolver ends at socket(), at once, over UDP and TCP. None arrives.
 
     Source: Codex documentation, network access is off by default.
     Control: the same questions without a sandbox arrive and are answered.
@@ -126,7 +126,7 @@ def test_the_system_resolver_answers_with_the_network_on(trial: Trial) -> None:
     requires=("network:own",),
 )
 def test_a_neighbour_in_the_engines_network_is_not_found_with_the_network_off(trial: Trial) -> None:
-    """With the network off nobody asks the name service of a container engine, which knows the containers around.
+    """With the network off no question reaches the name service of a container engine, which knows the neighbours.
 
     Source: Codex documentation, network access is off by default.
     Control: the same lookup without a sandbox gives the neighbour's address.

@@ -1,4 +1,4 @@
-"""How a command ends is told as it was, and with it ends all that it started."""
+"""A command's end is reported as it was, and all that the command started ends with it."""
 
 import signal
 

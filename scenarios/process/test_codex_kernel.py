@@ -1,4 +1,4 @@
-"""What a command in the sandbox could change of the kernel below it, and so for everybody on the machine."""
+"""Kernel: settings that a command in the sandbox could change, for every user of the machine."""
 
 from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act
@@ -18,7 +18,7 @@ NOT_OUTSIDE = ("ENOENT", "EACCES", "EPERM", "EROFS")  # a kernel without it, or 
 
 
 def each_is_out_of_reach(trial: Trial) -> None:
-    """What cannot be opened without a sandbox either says nothing; where nothing can, there is no evidence at all."""
+    """Adds evidence for each file that can be opened without a sandbox; if none can, there is no evidence at all."""
     for act, path in SETTINGS.items():
         if trial.row(act).ok or trial.control_row(act).errno not in NOT_OUTSIDE:
             trial.refused(act, errno=REFUSALS, claim=f"{path} cannot be opened for writing ({' or '.join(REFUSALS)})")

@@ -16,8 +16,8 @@ LINUX = "https://github.com/openai/codex/blob/main/codex-rs/linux-sandbox/README
     acts={"first": Act(verb="read", path="/proc/1/cmdline")},
 )
 def test_a_command_sees_the_processes_of_its_sandbox_and_no_others(trial: Trial) -> None:
-    """The first process that a command sees in /proc is its sandbox's own: nobody from outside is there, with the
-    words that he was started with.
+    """The first process that a command sees in /proc is its sandbox's own. No process from outside shows its command
+    line there.
 
     Source: codex-linux-sandbox: a PID namespace of its own, and a fresh /proc mounted in it. Where that mount is
     refused Codex goes on without it, silently.

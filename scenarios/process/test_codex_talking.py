@@ -1,4 +1,4 @@
-"""What goes in and comes out: stdin, stdout, environment, and many calls at once."""
+"""Input and output: stdin, stdout, environment, and many calls at once."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ PASSED = {
     call=Call(stdin=SAID),
 )
 def test_standard_input_arrives_byte_for_byte(trial: Trial) -> None:
-    """What is written to the call's stdin is what the command reads, every byte value, to the end of file.
+    """The command reads what is written to the call's stdin, every byte value, to the end of file.
 
     Source: `codex sandbox` lets its command inherit stdin.
     Control: what the same command reads without a sandbox.

@@ -69,7 +69,7 @@ def nothing_made(trial: Trial, folder: str) -> None:
     cases=CASES,
 )
 def test_git_codex_and_agents_of_the_workspace_stay_read_only(trial: Trial) -> None:
-    """What lies in the workspace's .git, .codex and .agents cannot be overwritten, and nothing can be added.
+    """Files in the workspace's .git, .codex and .agents cannot be overwritten, and none can be added.
 
     Source: Codex documentation, protected paths in writable roots.
     Control: the same writes without a sandbox, each seen from outside.
@@ -89,7 +89,7 @@ def test_git_codex_and_agents_of_the_workspace_stay_read_only(trial: Trial) -> N
     cases=CASES,
 )
 def test_git_codex_and_agents_of_a_granted_root_stay_read_only(trial: Trial) -> None:
-    """What lies in the .git, .codex and .agents of an extra writable root cannot be changed either.
+    """Files in the .git, .codex and .agents of an extra writable root cannot be changed either.
 
     Source: Codex documentation, protected paths in writable roots.
     Control: the same writes without a sandbox, each seen from outside.
@@ -109,7 +109,7 @@ def test_git_codex_and_agents_of_a_granted_root_stay_read_only(trial: Trial) -> 
     cases=CASES,
 )
 def test_git_codex_and_agents_cannot_be_made_in_a_workspace_without_them(trial: Trial) -> None:
-    """Where the workspace has no .git, .codex or .agents, a command cannot make one for others to trust.
+    """A command cannot make a .git, .codex or .agents, for others to trust, in a workspace that has none.
 
     Source: openai/codex#15067: the first creation of .codex is protected as well.
     Control: the same mkdir without a sandbox, seen from outside.
@@ -127,7 +127,7 @@ def test_git_codex_and_agents_cannot_be_made_in_a_workspace_without_them(trial: 
     cases=CASES,
 )
 def test_git_codex_and_agents_cannot_be_made_in_a_granted_root_without_them(trial: Trial) -> None:
-    """Where an extra writable root has no .git, .codex or .agents, a command cannot make one.
+    """A command cannot make a .git, .codex or .agents in an extra writable root that has none.
 
     Source: openai/codex#15067: the first creation of .codex is protected as well.
     Control: the same mkdir without a sandbox, seen from outside.
@@ -209,7 +209,7 @@ def test_only_the_top_level_of_a_root_is_protected(trial: Trial) -> None:
     call=Call(),
 )
 def test_a_git_file_and_the_folder_it_points_to_stay_read_only(trial: Trial) -> None:
-    """Where .git is a file (a worktree, a submodule), it and the git folder that it names are read-only.
+    """A .git that is a file (a worktree, a submodule) is read-only, and so is the git folder that it names.
 
     Source: Codex documentation, protected paths: the resolved Git directory of a pointer file is protected as well.
     Control: the same writes without a sandbox, each seen from outside.

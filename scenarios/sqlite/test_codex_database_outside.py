@@ -191,7 +191,8 @@ def test_a_left_over_wal_outside_cannot_be_tidied(trial: Trial) -> None:
     },
 )
 def test_a_database_outside_can_be_read_in_wal_mode_as_immutable_only(trial: Trial) -> None:
-    """Outside, a database with a rollback journal can be read; one in WAL mode that nobody has open, by `immutable=1`.
+    """Outside, a database with a rollback journal can be read. One in WAL mode that no process has open can be read
+    with `immutable=1`.
 
     Source: SQLite, WAL on read-only media: without a -shm it takes the immutable query parameter.
     Control: all three queries give the row without a sandbox.

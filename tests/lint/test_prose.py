@@ -1,4 +1,4 @@
-"""Prose: a text that is written or changed follows the rules; older docstrings are exempt until they change."""
+"""Prose: every docstring and every page follows the rules."""
 
 import re
 
@@ -11,18 +11,8 @@ GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 LONG = "The agent creates the world, starts Codex and looks at each path of the world " + "again and " * 5 + "again."
 
 
-def test_no_text_breaks_a_rule_but_those_from_before() -> None:
-    new = [f"{one.place}: {one.rule}" for one in prose.findings() if one.digest not in prose.exemptions()]
-    assert new == []
-
-
-def test_no_exemption_is_left_over() -> None:
-    """`python -m tools.prose --prune` removes it."""
-    assert prose.exemptions() - {one.digest for one in prose.findings()} == set()
-
-
-def test_no_page_is_exempt() -> None:
-    assert [f"{one.place}: {one.rule}" for one in prose.page_findings() if one.digest in prose.exemptions()] == []
+def test_no_text_breaks_a_rule() -> None:
+    assert [f"{one.place}: {one.rule}" for one in prose.findings()] == []
 
 
 @pytest.mark.parametrize(
@@ -84,10 +74,6 @@ def test_the_line_of_a_finding_is_that_of_its_part() -> None:
 def test_the_head_of_a_page_from_the_program_is_checked(name: str) -> None:
     page = f"# Page\n\n{LONG}\n\n## a.promise\n\n{LONG}\n"
     assert [part.line for part, _ in page_prose.findings(name, page)] == [3]
-
-
-def test_wrapping_a_text_anew_is_no_change() -> None:
-    assert prose.digest("one two\nthree") == prose.digest("one\n    two three") != prose.digest("one two")
 
 
 def test_the_glossary_has_at_most_25_words_each_once() -> None:
