@@ -1,5 +1,4 @@
-"""Controller: writes the journal, prints the matrix and decides the exit code. Runs once, in the process that the user
-started."""
+"""Controller: writes the journal, prints the matrix and decides the exit code. Runs once, in the user's own process."""
 
 import os
 import time
@@ -77,8 +76,7 @@ class Controller:
     # ---- before the first effect
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Checks the request before workers start. In a worker a wrong option would be an internal error; here it is
-        one clear error."""
+        """Checks the request before workers start: in a worker a wrong option would be an internal error."""
         if self.config.getoption("tx", None):
             with usage_errors():
                 self.run.base_plan()
@@ -200,8 +198,7 @@ class Controller:
     # ---- the end
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
-        """Notes the interrupt before other plugins print: a second Ctrl-C meanwhile keeps pytest from setting its exit
-        status."""
+        """Notes the interrupt before other plugins print: a second Ctrl-C keeps pytest from setting its status."""
         self.interrupted = True
         if self.journal is not None and self.config.getoption("tx", None):
             write_stop(self.run.folder)
@@ -254,8 +251,7 @@ class Controller:
         return self.code
 
     def _conclude(self, journal: JournalWriter, outcome: exit_code.ExitResult) -> int:
-        """Writes the journal's last line, in place of an earlier one, and then the reports that are made of the
-        journal."""
+        """Writes the journal's last line, in place of an earlier one, and then the reports made of the journal."""
         assert self.plan is not None and self.applied is not None
         records = self.applied.records
         journal.write_end(
@@ -314,8 +310,7 @@ class Controller:
         return tuple(f"{spec}: {'; '.join(told)}" for spec, told in found.items())
 
     def _apply(self, journal: JournalWriter, plan: Plan) -> Applied:
-        """Applies the expectations. Healed, expired or too broad ones are only known at the end; they are results as
-        well."""
+        """Applies the expectations. Healed, expired or too broad ones are known at the end; they are results too."""
         states = settle(plan.keys, tuple(self.records), plan.not_applicable)
         applied = exit_code.settle(
             plan,
