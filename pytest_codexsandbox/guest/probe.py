@@ -439,9 +439,7 @@ def do_signal(path: str, params: Params) -> None:
 
 
 def do_become(path: str, params: Params) -> None:
-    """Replaces the probe by a program after the last row, so that the sandbox of the probe is proved for the
-    program.
-    """
+    """Replaces the probe by a program after the last row: the sandbox proved for the probe is the program's."""
     for name in params.get("without", ()):
         os.environ.pop(name, None)
     argv = params["argv"]
@@ -522,9 +520,7 @@ def do_unshare_user(path: str, params: Params) -> None:
 
 
 def do_run(path: str, params: Params) -> bytes:
-    """Runs a program of the environment. `value`: its output; if it failed, the row is not ok and `detail` holds the
-    code.
-    """
+    """Runs a program. `value`: its output; if it failed, the row is not ok and `detail` holds the code."""
     import subprocess
 
     at("exec")
