@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,12 @@ def command(toys: Matrix, site: dict[str, str], *words: str) -> Done:
     return toys.done(done.returncode, done.stdout.decode(errors="replace"), folder)
 
 
+def printed_json(done: Done) -> dict[str, Any]:
+    """Returns the JSON on stdout. Notes on stderr surround it: the command may wait for another run."""
+    found: dict[str, Any] = json.JSONDecoder().raw_decode(done.out, done.out.index("{"))[0]
+    return found
+
+
 def run(toys: Matrix, site: dict[str, str], *words: str) -> Done:
     plugins = ("xdist.plugin",) if "-n2" in words else ()
     return toys.run(*WORDS, *words, files={"toys.toml": MATRIX}, env=site, plugins=plugins, matrix=False)
@@ -69,7 +76,7 @@ def test_without_the_package_its_name_is_a_wrong_word(toys: Matrix) -> None:
 def test_a_plan_shows_its_cells_and_what_they_are_made_of(toys: Matrix, site: dict[str, str]) -> None:
     done = command(toys, site, "plan", "./toys.toml", "--json")
     assert done.code == 0, done.out
-    shown = json.loads(done.out)
+    shown = printed_json(done)
     assert [cell["axes"]["environment"] for cell in shown["cells"]][1] == "toy"
     assert shown["stock"] == [{"kind": "disk", "name": "toy-disk", "ready": False, "megabytes": 1}]
     assert [one["where"] for one in shown["asked"]] == ["toy://"]
@@ -78,7 +85,7 @@ def test_a_plan_shows_its_cells_and_what_they_are_made_of(toys: Matrix, site: di
 def test_what_it_cannot_start_is_left_out_with_its_reason(toys: Matrix, site: dict[str, str]) -> None:
     (toys.cache / "toy").mkdir(parents=True, exist_ok=True)
     (toys.cache / "toy" / "refuse").touch()
-    shown = json.loads(command(toys, site, "plan", "./toys.toml", "--json").out)
+    shown = printed_json(command(toys, site, "plan", "./toys.toml", "--json"))
     assert len(shown["cells"]) == 1
     (gone,) = [one for one in shown["not_planned"] if one["kind"] == "unavailable"]
     assert (gone["what"], gone["required"]) == ("environment toy", True)
@@ -90,7 +97,7 @@ def test_what_it_cannot_start_is_left_out_with_its_reason(toys: Matrix, site: di
 
 def test_the_doctor_starts_a_sandbox_in_it(toys: Matrix, site: dict[str, str]) -> None:
     done = command(toys, site, "doctor", "--offline", "--json")
-    found = {one["what"]: one for one in json.loads(done.out)["findings"]}
+    found = {one["what"]: one for one in printed_json(done)["findings"]}
     assert (found["toys"]["answer"], found["toys"]["why"]) == ("yes", "1 of them")
     assert found["sandbox in toy"]["answer"] == "yes", found
 
