@@ -106,7 +106,8 @@ class SuiteRun(Protocol):
 
     def call(self, key: Key, command: Command, *, control: bool = False) -> Observation:
         """Runs a command in the environment of the key's cell. Adds its line to the journal, so that evidence can name
-        it. `control`: the call is not a call of Codex, and its time does not count as Codex's."""
+        it. HOME, CODEX_HOME and TMPDIR are fresh folders of the run, unless `command.env` sets them. `control`: the
+        call is not a call of Codex, and its time does not count as Codex's."""
 
     def emit(self, line: Line) -> None:
         """Adds a line to the journal, such as the `CallLine` of a call that evidence names."""

@@ -105,6 +105,12 @@ def test_the_journal_tells_its_suite_and_ours(done: Done) -> None:
     assert plan.suites[1].title == "what Codex says of itself"
 
 
+def test_its_calls_use_a_home_of_the_run(done: Done) -> None:
+    calls = [call.observation for call in done.journal.calls if call.observation.door == "version"]
+    homes = {one.env[name] for one in calls for name in ("HOME", "CODEX_HOME")}
+    assert len(calls) > 4 and not any(Path(home) in (Path.home(), Path.home() / ".codex") for home in homes)
+
+
 def test_its_results_are_counted_with_all_others(done: Done) -> None:
     end, counts = done.journal.end, done.journal.counts()
     assert end is not None and end.counts == counts

@@ -5,10 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
+from pytest_codexsandbox.doors.support.call_environ import surroundings
 from pytest_codexsandbox.errors import EnvironmentLost
 from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.harness.run_request import RunRequest
 from pytest_codexsandbox.harness.suites.plan_scope import PlanScope
+from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.journal_lines import CallLine, Line
@@ -82,7 +86,14 @@ class RunResources:
 
     def call(self, key: Key, command: Command, *, control: bool = False) -> Observation:
         cell = self.cell(key)
-        done = self.environment(cell).run(command)
+        environment = self.environment(cell)
+        world = environment.world()
+        # Without HOME and CODEX_HOME, Codex would use the real home that /etc/passwd names.
+        command = msgspec.structs.replace(command, env={**surroundings(world, Call()), **command.env})
+        try:
+            done = environment.run(command)
+        finally:
+            environment.clear(world)
         if done.ended == "lost":
             raise self.mark_lost(cell, done.error)
         self._calls += 1
