@@ -59,12 +59,28 @@ def test_a_renamed_class_or_function_has_its_old_name_nowhere_in_its_module(old:
         module = module.rpartition(".")[0]
     path = ROOT.joinpath(PACKAGE, *module.split(".")).with_suffix(".py")
     assert path.is_file(), f"{MAP.name} names the module {module}, which is gone: name the one that has {new} now"
-    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    of_a_class = name[0].islower() and old.split(".")[-2][0].isupper()
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    of_a_class = name[0].islower() and old.split(".")[-2][0].isupper()
+    assert new.rpartition(".")[2] in _defined(tree), f"{path.name} defines no {new}: name the module that defines it"
     bodies = [node for node in tree.body if isinstance(node, ast.ClassDef)] if of_a_class else [tree]
-    names = {node.name for body in bodies for node in body.body if isinstance(node, kinds)}
-    assert name not in names, f"{old} is called {new}"
+    assert name not in {found for body in bodies for found in _named(body)}, f"{old} is called {new}"
+
+
+def _named(body: ast.Module | ast.ClassDef) -> set[str]:
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return {node.name for node in body.body if isinstance(node, kinds)}
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    """Returns each name of a class, function, method, field or constant of a module; an import defines none."""
+    bodies: list[ast.Module | ast.ClassDef] = [tree]
+    bodies += [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    found = {name for body in bodies for name in _named(body)}
+    for node in (statement for body in bodies for statement in body.body):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return found
 
 
 def test_no_import_gives_a_module_another_name() -> None:
