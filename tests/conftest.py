@@ -35,3 +35,15 @@ def place() -> Iterator[Path]:
     """Such a folder for the tests of one module."""
     with run_folder() as folder:
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_test_touches_the_users_codex_home() -> Iterator[None]:
+    """Fails the run if a test lets a real Codex make `~/.codex`.
+
+    Where the folder exists before, the user's own Codex may change it at any time, and nothing can be said.
+    """
+    home = Path.home() / ".codex"
+    existed = home.exists()
+    yield
+    assert existed or not home.exists(), f"a test made {home}: give its calls a HOME and a CODEX_HOME of the run"
