@@ -259,7 +259,7 @@ class Agent:
         self._end(lambda left: self._remove_folder())
 
     def _remove_folder(self) -> None:
-        for name in ("owner.json", "hand.log", "rig.sock"):
+        for name in ("owner.json", "hand.log", "rig.sock", "rig.dgram", "rig.fifo"):
             try:
                 os.unlink(os.path.join(self.folder, name))
             except OSError:

@@ -59,6 +59,7 @@ _LIMITS: Final = {
     "pids_limit": ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"),
 }
 _SETTINGS: Final = ("kernel/core_pattern", "kernel/domainname", "vm/swappiness")
+_SYSTEM_FOLDERS: Final = ("/etc", "/opt", "/run", "/srv", "/usr/local/bin", "/var/lib", "/var/tmp")
 _GET_FLAGS: Final = 0x8913
 _NO_LIMIT: Final = 1 << 60  # control groups v1 report a larger number if there is no limit
 
@@ -75,6 +76,7 @@ def confinement() -> dict[str, Any]:
         "masked": " ".join(masked),
         "read_only_paths": " ".join(read_only),
         "kernel_settings": settings([f"/proc/sys/{name}" for name in _SETTINGS]),
+        "system_folders": " ".join(writable_folders(_SYSTEM_FOLDERS)),
         "interfaces": " ".join(interfaces()),
         "default_route": default_route(_lines("/proc/net/route")),
         "nameservers": " ".join(line.split()[1] for line in _lines("/etc/resolv.conf") if line.startswith("nameser")),
@@ -145,6 +147,18 @@ def settings(paths: list[str]) -> str:
         else:
             return "writable"
     return next(iter(refusals), "")
+
+
+def writable_folders(paths: tuple[str, ...]) -> list[str]:
+    """Returns the folders in which a file can be made. The file has no name, and is gone when it is closed."""
+    found = []
+    for path in paths:
+        try:
+            os.close(os.open(path, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        except OSError:
+            continue
+        found.append(path)
+    return found
 
 
 def default_route(lines: list[str]) -> str:

@@ -110,11 +110,24 @@ class Call:
                 os.setsid()
             if prepare:
                 prepare()
+            self._spoil()
             self.execute()
         except OSError as failure:
             os.write(2, f"Error: {failure}\n".encode())
         finally:
             os._exit(125)
+
+    def _spoil(self) -> None:
+        """Changes what the command inherits, where that is the flaw."""
+        import resource
+
+        if "umask:open" in self.flaws:
+            os.umask(0)
+        if "limits:lowered" in self.flaws:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        if "signals:ignored" in self.flaws:
+            for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
 
     def _litter(self) -> None:
         places = {"workspace": self.policy["cwd"], "tmp": "/tmp", "root": (self.policy["roots"] or [""])[0]}

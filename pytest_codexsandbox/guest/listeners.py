@@ -1,4 +1,4 @@
-"""Listeners: an HTTP server, a DNS responder and unix sockets that can be reached outside the sandbox.
+"""Listeners: an HTTP server, a DNS responder, unix sockets and a named pipe, outside the sandbox.
 
 They record what arrives; nothing else counts as "the network was reached".
 """
@@ -40,7 +40,15 @@ class Listeners:
         self._listen_below(folder, "rig.sock")
         name = f"codexsandbox-{word}"
         self._listen(socket.AF_UNIX, "\0" + name, lambda one: self._serve(one, "abstract", _echo))
-        self.values = {"HTTP": str(http), "DNS": str(port), "UNIX": path, "ABSTRACT": name}
+        self._take_datagrams("\0" + name, "abstract-dgram")
+        self.values = {
+            "HTTP": str(http),
+            "DNS": str(port),
+            "UNIX": path,
+            "ABSTRACT": name,
+            "DGRAM": self._take_datagrams_below(folder, "rig.dgram"),
+            "FIFO": self._read_pipe_below(folder, "rig.fifo"),
+        }
 
     def arrivals(self, token: str) -> list[str]:
         """Returns the listeners that this very word reached, in order, each once. Reads first what is still queued."""
@@ -52,6 +60,8 @@ class Listeners:
         for one in self._open:
             self._forget(one.fileno())
             one.close()
+        self._forget(self._pipe)
+        os.close(self._pipe)
 
     def _take_what_came(self) -> None:
         """Takes everything that has arrived, before the runner gets an answer.
@@ -95,6 +105,39 @@ class Listeners:
             os.chmod(name, stat.S_IMODE(0o777), dir_fd=here)
         finally:
             os.close(here)
+
+    def _take_datagrams(self, address: str, rig: str) -> None:
+        """Takes datagrams of unix sockets; answers none."""
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        server.bind(address)
+        server.setblocking(False)
+        self._open.append(server)
+        self._watch(server.fileno(), lambda: self._take_lines(rig, lambda: server.recv(_LONGEST)))
+
+    def _take_datagrams_below(self, folder: str, name: str) -> str:
+        here = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        try:
+            self._take_datagrams(f"/proc/self/fd/{here}/{name}", "unix-dgram")
+            os.chmod(name, stat.S_IMODE(0o777), dir_fd=here)
+        finally:
+            os.close(here)
+        return os.path.join(folder, name)
+
+    def _read_pipe_below(self, folder: str, name: str) -> str:
+        """Makes a named pipe and reads it. It is open for writing as well, so that it never ends."""
+        path = os.path.join(folder, name)
+        os.mkfifo(path, 0o600)
+        os.chmod(path, 0o666)
+        self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._watch(self._pipe, lambda: self._take_lines("fifo", lambda: os.read(self._pipe, _LONGEST)))
+        return path
+
+    def _take_lines(self, rig: str, read: Callable[[], bytes]) -> None:
+        try:
+            data = read()
+        except OSError:
+            return
+        self._arrived.extend((rig, line.lower()) for line in data.decode("latin-1").splitlines())
 
     def _answer_names(self, pair: tuple[socket.socket, socket.socket]) -> int:
         udp, tcp = pair

@@ -3,9 +3,10 @@
     PYTHON -I -S probe.py NONCE PLAN        PLAN = base64(zlib(JSON {"acts": [{"id", "verb", "path", "params"}, …]}))
 
 It says `\\x1ecx:NONCE:{"ready": …}`, waits for a line `go` on stdin (or its end), says a row for each act, then `done`.
-It stands alone: the standard library of Python 3.9 and nothing else, and imports lazily, since it starts in every call.
-A verb is a function `do_<verb>(path, params)`; it returns the value that was read, names its system call by `at`, and
-lets OSError rise. What must happen after its row was said (ending, sleeping) it appends to AFTERWARDS.
+It needs the standard library of Python 3.9, and imports lazily, since it starts in every call. Rare verbs are in
+probe_verbs.py beside it. A verb is a function `do_<verb>(path, params)`; it returns the value that was read, names its
+system call by `at`, and lets OSError rise. What must happen after its row was said (ending, sleeping) it appends to
+AFTERWARDS.
 """
 
 from __future__ import annotations
@@ -498,27 +499,6 @@ def do_status(path: str, params: Params) -> str:
     return json.dumps({name: pairs[name] for name in STATUS if name in pairs})
 
 
-def do_unshare_user(path: str, params: Params) -> None:
-    """Calls unshare(2) in a child, so that the probe's own namespaces stay unchanged."""
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    reader, writer = os.pipe()
-    at("fork")
-    child = os.fork()
-    if not child:
-        failed = libc.unshare(0x10000000)
-        os.write(writer, str(ctypes.get_errno() if failed else 0).encode())
-        os._exit(0)
-    os.close(writer)
-    number = int(os.read(reader, 16) or b"0")
-    os.close(reader)
-    os.waitpid(child, 0)
-    at("unshare")
-    if number:
-        raise OSError(number, os.strerror(number))
-
-
 def do_run(path: str, params: Params) -> bytes:
     """Runs a program. `value`: its output; if it failed, the row is not ok and `detail` holds the code."""
     import subprocess
@@ -536,6 +516,21 @@ def do_run(path: str, params: Params) -> bytes:
 # ---- the protocol
 
 VERBS = {name[3:].replace("_", "-"): made for name, made in list(globals().items()) if name.startswith("do_")}
+
+
+def verb(name: str) -> Any:
+    """Returns a verb of this file, or of probe_verbs.py beside it."""
+    if name not in VERBS:
+        sys.dont_write_bytecode = True  # its cache would be a file that the command left behind
+        sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+        import probe_verbs  # type: ignore[import-not-found]
+
+        vars(probe_verbs).update(at=at, new_socket=new_socket, unix_address=unix_address)
+        more = vars(probe_verbs).items()
+        VERBS.update({word[3:].replace("_", "-"): made for word, made in more if word.startswith("do_")})
+    return VERBS[name]
+
+
 ENDING = ("exit", "signal", "become")  # they must be the last act: `done` is printed before they end the probe
 
 
@@ -585,7 +580,7 @@ def perform(act: Params) -> Params:
     STEP[0], started = "", time.perf_counter()
     row: Params = {"act": act["id"], "ok": False, "errno": "", "step": "", "value": "", "detail": ""}
     try:
-        row["value"] = text_of(VERBS[act["verb"]](act.get("path", ""), act.get("params", {})))
+        row["value"] = text_of(verb(act["verb"])(act.get("path", ""), act.get("params", {})))
         row["ok"] = True
     except Refused as refused:
         row.update(errno=refused.name, detail=printable(refused.detail)[:2000], value=text_of(refused.value))

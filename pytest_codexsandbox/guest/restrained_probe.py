@@ -8,6 +8,7 @@ finds the probe. It runs with only the files beside it: standard library only, P
 from __future__ import annotations
 
 import base64
+import builtins
 import errno
 import json
 import os
@@ -64,12 +65,34 @@ def alone(opened: Any) -> Any:
     return open_there
 
 
+def without_privileges(opened: Any, boundary: Boundary) -> Any:
+    """Wraps open: in /proc/self/status the capabilities and NoNewPrivs are those of a command in a sandbox."""
+    import io
+
+    def line_of(line: str) -> str:
+        if line.startswith("NoNewPrivs:"):
+            return f"NoNewPrivs:\t{int(not boundary.has('privileges:gained'))}\n"
+        if line.startswith(("CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:")):
+            return f"{line[:7]}\t{('0' if not boundary.has('capabilities:kept') else 'f') * 16}\n"
+        return line
+
+    def open_there(path: Any, *rest: Any, **words: Any) -> Any:
+        file = opened(path, *rest, **words)
+        return io.StringIO("".join(map(line_of, file))) if path == "/proc/self/status" else file
+
+    return open_there
+
+
 def patch(boundary: Boundary, verbs: set[str]) -> None:
     """Patches the operations that no audit hook sees."""
     if "sqlite" in verbs:
         from sqlite_restraint import Databases  # type: ignore[import-not-found]
 
         Databases(boundary).watch()
+    if "status" in verbs and not boundary.full:
+        builtins.open = without_privileges(builtins.open, boundary)
+    if boundary.has("identity:other"):
+        os.getresuid = os.getresgid = lambda: (65534, 65534, 65534)
     if not boundary.full and not boundary.has("processes:all"):
         os.open = alone(os.open)
     if boundary.has("socketpair:denies"):

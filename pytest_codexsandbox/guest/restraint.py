@@ -4,6 +4,7 @@ Where the operation would fail by itself it is let through, so that the kernel s
 bubblewrap's mounts give. Each word in `flaws` breaks one of the answers:
 
     lets:PLACE, denies:PLACE      PLACE: workspace root root0 tmp tmpdir shm home codex-home sibling outside parent
+                                  etc run usr-local var-tmp
     denies:reading, hides:outside, denies:hard-linked, denies:renames
     mode:writes (read-only is taken for workspace-write), full-access:denies, errno:NAME
     ignores:roots, ignores:exclude-slash-tmp, ignores:exclude-tmpdir, excludes:both (each key takes out both folders)
@@ -12,9 +13,12 @@ bubblewrap's mounts give. Each word in `flaws` breaks one of the answers:
     lets:chmod, lets:renames, lets:hard-links, metadata:renamed, metadata:every-depth
     forgets:NAME, forgets:STATE, forgets:NAME-WHERE, forgets:STATE-WHERE, forgets:gitdir
                                   NAME: .git .codex .agents, STATE: existing missing, WHERE: workspace root tmp
-    socket:FAMILY, socket:FAMILY-KIND, unix:connect, unix:bind, lookup:lets (let through)
+    socket:FAMILY, socket:FAMILY-KIND, unix:connect, unix:bind, unix:send, fifo:writes, lookup:lets (let through)
     socketpair:denies, lookup:denies, network-on:denies
+    lets:unnamed (files without a name), lets:fifos, lets:exchanges, lets:attributes (owner, times, extended)
+    metadata:lets-PATH (one path below a root, as `.git/hooks`, is not protected)
     processes:all (those outside are seen too), settings:open (the kernel's can be changed)
+    capabilities:kept, privileges:gained, identity:other (restrained_probe.py: what the probe says of its process)
     sqlite:lets, sqlite:denies, sqlite:denies-wal, sqlite:copies, sqlite:other-text
 """
 
@@ -22,6 +26,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from typing import Any, Callable, Iterator, NoReturn  # noqa: UP035
 
 METADATA = (".git", ".codex", ".agents")
@@ -54,6 +59,7 @@ class Boundary:
         writes = asked["mode"] == "workspace-write" or (self.has("mode:writes") and not self.full)
         self.roots = [self.cwd, *self.extra, *self._temporary()] if writes else []
         places = list(self._places())
+        self.unprotected = [flaw[14:] for flaw in self.flaws if flaw.startswith("metadata:lets-")]
         self.let = [path for name, path in places if self.has("lets:" + name)]
         self.denied = [path for name, path in places if self.has("denies:" + name)]
 
@@ -77,6 +83,7 @@ class Boundary:
         yield "tmpdir", os.path.realpath(self.asked["tmpdir"] or "/tmp")
         yield "home", os.path.realpath(self.asked["home"] or "/proc/nowhere")
         yield from (("codex-home", os.path.join(world, "codex-home")), ("root0", os.path.join(world, "root0")))
+        yield from (("etc", "/etc"), ("run", "/run"), ("usr-local", "/usr/local"), ("var-tmp", "/var/tmp"))
         for root in self.extra:
             yield "root", root
 
@@ -96,6 +103,8 @@ class Boundary:
         """Returns the protected folder that `path` is, or is in; "" if there is none."""
         for root in self.roots:
             below = path[len(root) + 1 :].split("/") if inside(path, root) else []
+            if any(inside("/".join(below), path) for path in self.unprotected):
+                continue
             for depth, name in enumerate(below[: None if self.has("metadata:every-depth") else 1]):
                 if name in METADATA and not self._forgotten(name, root):
                     return os.path.join(root, *below[: depth + 1])
@@ -168,14 +177,17 @@ class Restraint:
             "os.link": self.link,
             "os.truncate": self.change,
             "os.chmod": self.mode,
-            "os.chown": self.change,
-            "os.utime": self.change,
-            "os.setxattr": self.change,
+            "os.chown": self.attributes,
+            "os.utime": self.attributes,
+            "os.setxattr": self.attributes,
+            "codexsandbox.exchange": self.exchange,
+            "codexsandbox.mkfifo": self.mkfifo,
             "os.listdir": self.read,
             "socket.__new__": self.socket,
             "socket.connect": self.connect,
             "socket.bind": self.bind,
-            "socket.sendto": self.connect,
+            "socket.sendto": self.send,
+            "socket.sendmsg": self.send,
             "socket.getaddrinfo": self.lookup,
         }
 
@@ -194,11 +206,17 @@ class Restraint:
         if isinstance(path, int):
             return
         real = self.boundary.real(path, follow=not flags & os.O_NOFOLLOW)
+        if self.boundary.has("fifo:writes") and is_fifo(real):
+            return
         if not flags & self.WRITING:
             self.read(path)
             return
         if self._shown_instead(real):
             refuse(errno.EEXIST if flags & os.O_EXCL else errno.EISDIR, path)
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            if not self.boundary.has("lets:unnamed"):
+                self._need(real, path)
+            return
         fails = os.path.isdir(real) or (os.path.lexists(real) and flags & os.O_EXCL)
         if not fails and (os.path.isdir(os.path.dirname(real)) or self.boundary.metadata(real)):
             self._need(real, path)
@@ -238,7 +256,8 @@ class Restraint:
 
     def link(self, source: Path, target: Path, *rest: object) -> None:
         start, end = self.boundary.real(source, follow=False), self.boundary.real(target, follow=False)
-        if not self.boundary.has("lets:hard-links"):
+        unnamed = os.fsdecode(source).startswith("/proc/self/fd/") and self.boundary.has("lets:unnamed")
+        if not self.boundary.has("lets:hard-links") and not unnamed:
             self._need(end, target)
             self._one_mount(start, end, source)
 
@@ -250,6 +269,18 @@ class Restraint:
     def mode(self, path: Path, *rest: object) -> None:
         if not self.boundary.has("lets:chmod"):
             self.change(path)
+
+    def attributes(self, path: Path, *rest: object) -> None:
+        if not self.boundary.has("lets:attributes"):
+            self.change(path)
+
+    def exchange(self, one: Path, other: Path) -> None:
+        if not self.boundary.has("lets:exchanges"):
+            self.rename(one, other)
+
+    def mkfifo(self, path: Path) -> None:
+        if not self.boundary.has("lets:fifos"):
+            self.make(path)
 
     def _shown_instead(self, real: str) -> bool:
         """Handles a missing `.git` of a root: bubblewrap shows an empty, read-only folder in its place."""
@@ -283,6 +314,10 @@ class Restraint:
         if name_of("AF_", FAMILIES, made.family) == "UNIX" and not self.boundary.opens("unix:connect"):
             refuse(errno.EPERM)
 
+    def send(self, made: Any, address: object) -> None:
+        if address and not self.boundary.has("unix:send"):
+            self.connect(made, address)
+
     def bind(self, made: Any, address: object) -> None:
         if name_of("AF_", FAMILIES, made.family) == "UNIX" and not self.boundary.opens("unix:bind"):
             refuse(errno.EPERM)
@@ -312,6 +347,13 @@ def pointed_at(git: str) -> str:
     except (OSError, ValueError):
         return ""
     return os.path.realpath(os.path.join(os.path.dirname(git), target.strip())) if head == "gitdir" else ""
+
+
+def is_fifo(path: str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def links_of(path: str) -> int:

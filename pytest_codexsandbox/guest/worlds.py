@@ -183,7 +183,7 @@ class Worlds:
                     return top
         if path in (TMP, SHM):
             return path
-        if path == os.path.join(self._folder, "rig.sock"):
+        if path in (os.path.join(self._folder, name) for name in ("rig.sock", "rig.dgram", "rig.fifo")):
             return self._folder
         raise LookupError(f"{path} is no path of this world")
 

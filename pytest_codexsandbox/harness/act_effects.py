@@ -24,7 +24,7 @@ CHANGING: Final = frozenset(
         "unix-bind",
     }
 )
-ARRIVING: Final = frozenset({"http", "dns", "unix-connect"})
+ARRIVING: Final = frozenset({"http", "dns", "unix-connect", "unix-send", "fifo-write"})
 COMPARED: Final = frozenset({"read", "list"})
 NOT_RUN: Final = "not-run"
 

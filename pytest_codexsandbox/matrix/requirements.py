@@ -12,7 +12,8 @@ from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.promise import Promise
 
 SETTINGS: Final = "kernel-settings:writable"  # writable by this user, without any sandbox
-WORDS: Final = ("user:ordinary", "user:root", "resolver:ours", "network:own", "platform:linux", SETTINGS)
+FOLDERS: Final = "system-folders:writable"  # at least one of them
+WORDS: Final = ("user:ordinary", "user:root", "resolver:ours", "network:own", "platform:linux", SETTINGS, FOLDERS)
 AT_RUN_TIME: Final = "capability:"
 NEEDS_LINUX: Final = (
     'needs Linux: docker run --rm -it -v "$PWD":/work -w /work python:3.12 '
@@ -42,9 +43,11 @@ def why_not_applicable(promise: Promise, environment: EnvironmentSpec, *, platfo
 def why_not_there(promise: Promise, facts: Mapping[str, Any]) -> str:
     """Returns why the facts of the started environment rule a promise out; "" if they do not."""
     found = facts.get("kernel_settings", "")
-    if SETTINGS not in promise.requires or found == "writable":
-        return ""
-    return f"by probe: nobody may write to /proc/sys here, without any sandbox ({found or 'not known why'})"
+    if SETTINGS in promise.requires and found != "writable":
+        return f"by probe: nobody may write to /proc/sys here, without any sandbox ({found or 'not known why'})"
+    if FOLDERS in promise.requires and not facts.get("system_folders"):
+        return "by probe: this user can make a file in no folder of the system here, without any sandbox"
+    return ""
 
 
 def _has_neighbour(environment: EnvironmentSpec) -> bool:

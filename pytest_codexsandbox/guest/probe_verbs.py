@@ -1,0 +1,182 @@
+"""More verbs of the probe: rare changes of files, and the state of the process.
+
+The probe imports this file when an act names one of its verbs: most calls need none, and start sooner without it. A
+change that no audit hook of Python sees is announced to the hooks by `sys.audit`: the fake Codexes of the selftest
+answer there as a sandbox does. Outside the selftest no hook listens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+Params = Any
+if TYPE_CHECKING:  # the probe gives these when it imports this file
+    from pytest_codexsandbox.guest.probe import at, new_socket, unix_address
+RENAME_EXCHANGE = 2
+AT_FDCWD, AT_SYMLINK_FOLLOW = -100, 0x400
+
+
+def libc() -> Any:
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def checked(failed: int) -> None:
+    import ctypes
+
+    if failed:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+# ---- files
+
+
+def do_tmpfile(path: str, params: Params) -> None:
+    """Opens a file without a name in a folder, for writing. With `to`, the file then gets that name.
+
+    Without `to` nothing stays behind: the file ends with the probe. `%UID%` in the path is the user's number.
+    """
+    at("open")
+    handle = os.open(path.replace("%UID%", str(os.getuid())), os.O_TMPFILE | os.O_WRONLY, 0o600)
+    try:
+        if params.get("to"):
+            at("link")
+            name = f"/proc/self/fd/{handle}"
+            sys.audit("os.link", name, params["to"], -1, -1)
+            call = libc().linkat  # os.link does not follow the link in /proc
+            checked(call(AT_FDCWD, name.encode(), AT_FDCWD, os.fsencode(params["to"]), AT_SYMLINK_FOLLOW))
+    finally:
+        os.close(handle)
+
+
+def do_exchange(path: str, params: Params) -> None:
+    at("renameat2")
+    sys.audit("codexsandbox.exchange", path, params["to"])
+    call = libc().renameat2
+    checked(call(AT_FDCWD, os.fsencode(path), AT_FDCWD, os.fsencode(params["to"]), RENAME_EXCHANGE))
+
+
+def do_mkfifo(path: str, params: Params) -> None:
+    at("mkfifo")
+    sys.audit("codexsandbox.mkfifo", path)
+    os.mkfifo(path)
+
+
+def do_chown(path: str, params: Params) -> None:
+    """Gives a file to the user who has it already: only the permission to do so is asked."""
+    at("chown")
+    os.chown(path, os.getuid(), os.getgid())
+
+
+def do_setxattr(path: str, params: Params) -> None:
+    at("setxattr")
+    os.setxattr(path, "user.codexsandbox", b"let through")
+
+
+def do_fifo_write(path: str, params: Params) -> None:
+    """Writes into a pipe that has a reader. Without one the open fails, and does not wait."""
+    at("open")
+    handle = os.open(path or params["address"], os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        at("write")
+        os.write(handle, params.get("token", "").encode() + b"\n")
+    finally:
+        os.close(handle)
+
+
+# ---- sockets
+
+
+def do_unix_send(path: str, params: Params) -> None:
+    """Sends one datagram to an address, by the system call that `by` names: sendto, sendmsg or sendmmsg."""
+    address, data = unix_address(params["address"]), params.get("token", "").encode() + b"\n"
+    made = new_socket("unix", "dgram", params)
+    try:
+        at(params["by"])
+        if params["by"] == "sendto":
+            made.sendto(data, address)
+        elif params["by"] == "sendmsg":
+            made.sendmsg([data], [], 0, address)
+        else:
+            send_many(made, data, address)
+    finally:
+        made.close()
+
+
+def send_many(made: Any, data: bytes, address: str) -> None:
+    """Calls sendmmsg(2) with one message."""
+    import ctypes
+
+    class Vector(ctypes.Structure):
+        _fields_ = [("base", ctypes.c_char_p), ("length", ctypes.c_size_t)]
+
+    class Message(ctypes.Structure):
+        _fields_ = [
+            ("name", ctypes.c_char_p),
+            ("name_length", ctypes.c_uint32),
+            ("vectors", ctypes.POINTER(Vector)),
+            ("vector_count", ctypes.c_size_t),
+            ("control", ctypes.c_void_p),
+            ("control_length", ctypes.c_size_t),
+            ("flags", ctypes.c_int),
+            ("sent", ctypes.c_uint),
+        ]
+
+    sys.audit("socket.sendmsg", made, address)
+    name = made.family.to_bytes(2, sys.byteorder) + os.fsencode(address) + (b"" if address[:1] == "\0" else b"\0")
+    vector = Vector(data, len(data))
+    message = Message(name=name, name_length=len(name), vectors=ctypes.pointer(vector), vector_count=1)
+    checked(libc().sendmmsg(made.fileno(), ctypes.byref(message), 1, 0) < 0)
+
+
+# ---- the process itself
+
+
+def do_unshare_user(path: str, params: Params) -> None:
+    """Calls unshare(2) in a child, so that the probe's own namespaces stay unchanged."""
+    import ctypes
+
+    reader, writer = os.pipe()
+    at("fork")
+    child = os.fork()
+    if not child:
+        failed = libc().unshare(0x10000000)
+        os.write(writer, str(ctypes.get_errno() if failed else 0).encode())
+        os._exit(0)
+    os.close(writer)
+    number = int(os.read(reader, 16) or b"0")
+    os.close(reader)
+    os.waitpid(child, 0)
+    at("unshare")
+    if number:
+        raise OSError(number, os.strerror(number))
+
+
+def do_process(path: str, params: Params) -> str:
+    """Returns what a process inherits from the one that started it, as JSON."""
+    import resource
+
+    at("getrlimit")
+    names = sorted(name for name in dir(resource) if name.startswith("RLIMIT_"))
+    umask = os.umask(0o077)
+    os.umask(umask)
+    with open("/proc/self/status") as file:
+        pairs = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+    return json.dumps(
+        {
+            "uid": list(os.getresuid()),
+            "gid": list(os.getresgid()),
+            "groups": sorted(os.getgroups()),
+            "umask": f"{umask:04o}",
+            "nice": os.getpriority(os.PRIO_PROCESS, 0),
+            "cwd": os.getcwd(),
+            "limits": {name: resource.getrlimit(getattr(resource, name)) for name in names},
+            "blocked": pairs["SigBlk"],
+            "ignored": pairs["SigIgn"],
+        }
+    )
