@@ -7,6 +7,7 @@ from typing import Final
 
 from pytest_codexsandbox.doors.support.call_environ import SEARCH_PATH, surroundings
 from pytest_codexsandbox.doors.support.observe import observe
+from pytest_codexsandbox.doors.support.placeholders import fill_launch
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command
@@ -108,6 +109,7 @@ def _command(argv: tuple[str, ...], world: World, call: Call, *, why: str) -> Co
         stdin=call.stdin,
         timeout=call.timeout,
         interrupt_after=call.interrupt_after,
+        launch=fill_launch(world, call.launch),
         why=why,
     )
 

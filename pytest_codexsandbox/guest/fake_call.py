@@ -92,7 +92,8 @@ class Call:
         child = os.fork()
         if not child:
             self._be_the_child(prepare)
-        end_by_interrupts(ignored="interrupt:ignored" in self.flaws)
+        if "death:alone" not in self.flaws:
+            end_by_interrupts(ignored="interrupt:ignored" in self.flaws)
         if started:
             started()
         code = wait_for(child)
@@ -104,7 +105,7 @@ class Call:
 
     def _be_the_child(self, prepare: Callable[[], None] | None) -> NoReturn:
         try:
-            if "children:left" not in self.flaws:
+            if not self.flaws & {"children:left", "death:alone"}:
                 prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if "interrupt:ignored" in self.flaws:
                 os.setsid()
@@ -121,6 +122,8 @@ class Call:
         """Changes what the command inherits, where that is the flaw."""
         import resource
 
+        if "descriptors:left" not in self.flaws:
+            os.closerange(3, 256)
         if "umask:open" in self.flaws:
             os.umask(0)
         if "limits:lowered" in self.flaws:

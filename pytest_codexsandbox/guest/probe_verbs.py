@@ -89,6 +89,44 @@ def do_fifo_write(path: str, params: Params) -> None:
         os.close(handle)
 
 
+# ---- descriptors that the caller left open
+
+
+def do_reopen(path: str, params: Params) -> None:
+    """Opens a descriptor of this process anew, for writing, by its name in /proc."""
+    at("open")
+    handle = os.open(f"/proc/self/fd/{params['descriptor']}", os.O_WRONLY | os.O_APPEND)
+    try:
+        at("write")
+        os.write(handle, params.get("data", "let through").encode())
+    finally:
+        os.close(handle)
+
+
+def do_write_descriptor(path: str, params: Params) -> None:
+    at("write")
+    os.write(params["descriptor"], params["data"].encode() + b"\n")
+
+
+def do_create_below(path: str, params: Params) -> None:
+    """Makes a file below a folder that a descriptor holds open."""
+    at("openat")
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+    os.close(os.open(params["name"], flags, 0o644, dir_fd=params["descriptor"]))
+
+
+def do_descriptors(path: str, params: Params) -> str:
+    """Returns what this process has open: number and target, without the descriptor that reads the list."""
+    at("open")
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found[name] = os.readlink(f"/proc/self/fd/{name}")
+        except FileNotFoundError:  # the one that read the list
+            continue
+    return json.dumps(found)
+
+
 # ---- sockets
 
 

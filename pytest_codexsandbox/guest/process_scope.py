@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from pytest_codexsandbox.guest import disk_space, fifo_channel, memory_limits, probe_inspector, process_tree
 from pytest_codexsandbox.guest.event_loop import Loop, Timer
+from pytest_codexsandbox.guest.launch import LeftOpen, swap_for_a_file
 from pytest_codexsandbox.guest.streams import Feed, Pipe
 
 _QUIET: Final = 0.2  # a process that has only slept for so long after the command's end will not end by itself
@@ -32,6 +33,8 @@ class ProcessScope:
     def __init__(self, scopes: Scopes, number: int, command: dict[str, Any], stdin: bytes) -> None:
         self._scopes, self._loop, self._command, self._stdin = scopes, scopes.loop, command, stdin
         self.id = f"{scopes.name}.{number}"
+        self._launch: dict[str, Any] = command.get("launch") or {}
+        self._left_open = LeftOpen()
         self.aside = bool(command.get("aside"))
         self.done: Callable[[dict[str, Any]], None] = lambda _: None
         self.pid = 0
@@ -89,6 +92,7 @@ class ProcessScope:
             cwd=command["cwd"],
             env={**command["env"], process_tree.MARK: self.id},
             start_new_session=True,
+            pass_fds=self._left_open.numbers,
             preexec_fn=setup,  # noqa: PLW1509
         )
         self.pid = started.pid
@@ -100,16 +104,20 @@ class ProcessScope:
         theirs: list[int] = []
         ours: list[int] = []
         try:
+            self._left_open.open(self._launch.get("descriptors") or ())
             for direction in (0, 1, 1):
                 ends = os.pipe()
                 theirs.append(ends[direction])
                 ours.append(ends[1 - direction])
+            if self._launch.get("stdin_file"):
+                swap_for_a_file(self._launch["stdin_file"], theirs, ours)
             self._popen(theirs[0], theirs[1], theirs[2], None)
         except BaseException:
             for fd in ours:
                 os.close(fd)
             raise
         finally:
+            self._left_open.close()
             for fd in theirs:
                 os.close(fd)
         limit = self._command["output_limit"]
@@ -157,7 +165,8 @@ class ProcessScope:
 
     def _interrupt(self) -> None:
         if self.leader_alive:
-            os.killpg(self.pid, signal.SIGINT)
+            send = os.kill if self._launch.get("signal_alone") else os.killpg
+            send(self.pid, self._launch.get("signal") or signal.SIGINT)
 
     def signal(self, number: int) -> None:
         if self.leader_alive:

@@ -55,6 +55,18 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     looks: tuple[str, ...] = ()  # paths seen from outside before and after; `path` is always among them
 
 
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """How the caller starts Codex and ends it, where that is what a promise is about."""
+
+    stdin_file: str = ""  # a file outside that is stdin, opened for reading only
+    descriptors: tuple[str, ...] = ()  # left open as FIRST_DESCRIPTOR and on: `folder:PATH`, `file:PATH`, `unix:PATH`
+    signal: int = 2  # what `interrupt_after` sends: SIGINT
+    signal_alone: bool = False  # to the Codex process alone, as a supervisor does, and not to its group
+
+
+FIRST_DESCRIPTOR: Final = 210
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Differences between a promise's own Codex call and the battery that its policy shares."""
 
@@ -67,7 +79,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     stdin: bytes = b""
     env: dict[str, str] = {}
     timeout: float = 20.0
-    interrupt_after: float = 0.0  # seconds after the probe is ready; SIGINT to the call's process group
+    interrupt_after: float = 0.0  # seconds after the probe is ready; `launch` says which signal, and to whom
+    launch: Launch = Launch()
     copies: int = 1  # started at once
 
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from pytest_codexsandbox.model.act import Launch
 from pytest_codexsandbox.model.observation import ProcReading
 
 
@@ -18,6 +19,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     channel: str = ""  # a folder in which the agent makes two FIFOs: what is written into `out` counts as stdout
     aside: bool = False  # it runs beside calls and leaves the shared folders alone: it waits for no turn there
     interrupt_after: float = 0.0
+    launch: Launch = Launch()
     output_limit: int = 64 * 1024 * 1024
     why: str = ""  # said in the error when it takes too long: "the battery of workspace-write"
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.errors import InputError
-from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.act import Act, Call, Given, Launch
 from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN
 from pytest_codexsandbox.model.world import World
 
@@ -75,6 +75,12 @@ def fill_act(world: World, act_id: str, act: Act) -> Act:
 def fill_given(world: World, act_id: str, given: Given) -> Given:
     path, content = fill(world, given.path, act_id), fill(world, given.content, act_id)
     return Given(kind=given.kind, path=path, content=content, mode=given.mode)
+
+
+def fill_launch(world: World, launch: Launch) -> Launch:
+    return msgspec.structs.replace(
+        launch, stdin_file=fill(world, launch.stdin_file), descriptors=fill(world, launch.descriptors)
+    )
 
 
 def plan_word(filled: Mapping[str, Act]) -> str:
