@@ -24,6 +24,7 @@ _SYSCTLS: Final = (
     "kernel.apparmor_restrict_unprivileged_unconfined",
     "kernel.yama.ptrace_scope",
 )
+_PROGRAMS: Final = ("bash", "cp", "git", "sh")  # that promises run in the sandbox
 _LANDLOCK_CREATE_RULESET: Final = 444
 _LANDLOCK_VERSION: Final = 1
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -51,6 +52,7 @@ def facts(path: str) -> dict[str, Any]:
         "uid_map": " ".join(_read("/proc/self/uid_map").split()),
         "apparmor_profile": _read("/proc/self/attr/current"),
         **confinement(),
+        "programs": [name for name in _PROGRAMS if shutil.which(name, path=_PATH)],
         "container": container(),
         "landlock_abi": landlock(),
         "bwrap": bwrap(path or _PATH),

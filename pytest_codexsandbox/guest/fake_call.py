@@ -9,7 +9,12 @@ import re
 import signal
 import time
 from types import FrameType
-from typing import Any, Callable, NoReturn  # noqa: UP035
+from typing import TYPE_CHECKING, Any, Callable, NoReturn  # noqa: UP035
+
+if TYPE_CHECKING:
+    from pytest_codexsandbox.guest.restraint import Boundary
+else:  # beside this file, which is started as one
+    from restraint import Boundary
 
 MARKER = "CODEX_SANDBOX_NETWORK_DISABLED"
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -18,16 +23,25 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def is_probe(command: list[str]) -> bool:
-    return len(command) == 6 and command[1:3] == ["-I", "-S"] and os.path.basename(command[3]) == "probe.py"
+    return len(command) >= 6 and command[1:3] == ["-I", "-S"] and os.path.basename(command[3]) == "probe.py"
 
 
 class Call:
     def __init__(self, command: list[str], policy: dict[str, Any], subject: dict[str, Any], *, folder: str) -> None:
-        self.command, self.policy, self.folder = command, policy, folder
         self.flaws, self.conduct = frozenset(subject["flaws"]), subject["conduct"]
+        self.command, self.policy, self.folder = self._altered(command), policy, folder
         self.launcher = subject.get("launcher", "")
         self.policy["roots"] = [root for root in self.policy["roots"] if self._granted(root)]
         self.environment = self._environment()
+
+    def _altered(self, command: list[str]) -> list[str]:
+        """Returns the command's words: the further ones of a probe altered, where that is the flaw."""
+        own, further = (command[:6], command[6:]) if is_probe(command) else (command, [])
+        if "words:split" in self.flaws:
+            further = [part for word in further for part in word.split(" ")]
+        if "words:empty-lost" in self.flaws:
+            further = [word for word in further if word]
+        return [*own, *further]
 
     def _granted(self, root: str) -> bool:
         """Checks whether a root is granted: a missing root is skipped; a file, or a folder that the user cannot write,
@@ -77,14 +91,26 @@ class Call:
         if self.folder:
             os.chdir(self.folder)
         quiet = "command:silent" in self.flaws
-        if self._unconfined():
+        if "stderr:lost" in self.flaws:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        if self._unconfined() or f"unconfined:{os.path.basename(self.command[0])}" in self.flaws:
             become(self.command, self.environment)
         if not is_probe(self.command):
             if self.policy["mode"] != "danger-full-access" and is_of_another_process(self.command[0]):
                 cannot_run(self.command, errno.ENOENT, quiet=quiet)
-            become(self.command, self.environment, quiet=quiet)
+            become(self._without_the_outside(), self.environment, quiet=quiet)
         order = {"argv": self.command, "asked": self.policy, "flaws": sorted(self.flaws), "conduct": self.conduct}
         os.execve(self.command[0], padded(self.command), {**self.environment, "CX_RESTRAINT": json.dumps(order)})
+
+    def _without_the_outside(self) -> list[str]:
+        """Returns the command with other words for files that it may not make: below /dev/null nothing can be made."""
+        boundary = Boundary(self.policy, sorted(self.flaws))
+
+        def word(text: str) -> str:
+            free = not text.startswith("/") or os.path.lexists(text) or boundary.writable(boundary.real(text))
+            return text if free else f"/dev/null{text}"
+
+        return [self.command[0], *map(word, self.command[1:])]
 
     def run(self, prepare: Callable[[], None] | None = None, started: Callable[[], None] | None = None) -> int:
         """Returns the exit code of the command, after everything that it started has ended."""

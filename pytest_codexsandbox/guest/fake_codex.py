@@ -140,8 +140,10 @@ class Asked:
             if self.subcommand == "exec":
                 end(1, f"Error: {broken}\n")
 
-    def policy(self) -> dict[str, Any]:
+    def policy(self, *, believes: bool = False) -> dict[str, Any]:
         mode = self.options.get("sandbox_mode", MODES[0])
+        if believes and os.path.exists(".codex/config.toml"):
+            mode = MODES[2]
         if mode not in MODES:
             end(1, f"Error: unknown variant `{mode}`, expected one of `{'`, `'.join(MODES)}`\nin `sandbox_mode`\n")
         return {
@@ -292,6 +294,10 @@ def told(code: int, flaws: frozenset[str]) -> int:
         return 0
     if ("exit:one" in flaws and code) or "exit:failure" in flaws:
         return 1
+    if "exit:swapped" in flaws and code in (1, 2):
+        return 3 - code
+    if "exit:above-128" in flaws and code > 128:
+        return 1
     if "exit:signal" in flaws and code > 128:
         return code - 128
     return code
@@ -303,7 +309,7 @@ def main(words: list[str]) -> None:
         end(1, UNKNOWN)
     if asked.subcommand != "sandbox":
         asked.under_a_file()
-    policy = asked.policy()
+    policy = asked.policy(believes="project:believed" in subject["flaws"])
     conduct = "unconfined" if f"unconfined:{asked.subcommand}" in subject["flaws"] else subject["conduct"]
 
     def perform(command: list[str]) -> int:

@@ -195,6 +195,25 @@ def do_unshare_user(path: str, params: Params) -> None:
         raise OSError(number, os.strerror(number))
 
 
+def do_words(path: str, params: Params) -> str:
+    """Returns the arguments of this process after the plan: length and digest of each, and the short ones."""
+    import hashlib
+
+    found = [os.fsencode(word) for word in sys.argv[3:]]
+    rows = [[len(word), hashlib.sha256(word).hexdigest(), word[:80].decode("latin-1")] for word in found]
+    return json.dumps(rows)
+
+
+def do_error_output(path: str, params: Params) -> str:
+    """Writes numbered lines to standard error."""
+    at("write")
+    data = b"".join(b"error line %06d\n" % number for number in range(params["lines"]))
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(2, rest) :]
+    return str(len(data))
+
+
 def do_process(path: str, params: Params) -> str:
     """Returns what a process inherits from the one that started it, as JSON."""
     import resource

@@ -15,6 +15,7 @@ SETTINGS: Final = "kernel-settings:writable"  # writable by this user, without a
 FOLDERS: Final = "system-folders:writable"  # at least one of them
 WORDS: Final = ("user:ordinary", "user:root", "resolver:ours", "network:own", "platform:linux", SETTINGS, FOLDERS)
 AT_RUN_TIME: Final = "capability:"
+PROGRAM: Final = "program:"  # that is on the PATH of calls
 NEEDS_LINUX: Final = (
     'needs Linux: docker run --rm -it -v "$PWD":/work -w /work python:3.12 '
     "sh -c \"pip install 'pytest-codexsandbox[codex]' && pytest --codex-matrix\""
@@ -23,10 +24,10 @@ NEEDS_LINUX: Final = (
 
 def check(promise: Promise) -> None:
     for word in promise.requires:
-        if word not in WORDS and not word.startswith(AT_RUN_TIME):
+        if word not in WORDS and not word.startswith((AT_RUN_TIME, PROGRAM)):
             raise InputError(
                 f"{promise.id} has the unknown requirement {word!r}",
-                why=did_you_mean(word, (*WORDS, f"{AT_RUN_TIME}NAME")),
+                why=did_you_mean(word, (*WORDS, f"{AT_RUN_TIME}NAME", f"{PROGRAM}NAME")),
             )
 
 
@@ -47,7 +48,9 @@ def why_not_there(promise: Promise, facts: Mapping[str, Any]) -> str:
         return f"by probe: nobody may write to /proc/sys here, without any sandbox ({found or 'not known why'})"
     if FOLDERS in promise.requires and not facts.get("system_folders"):
         return "by probe: this user can make a file in no folder of the system here, without any sandbox"
-    return ""
+    wanted = [word.removeprefix(PROGRAM) for word in promise.requires if word.startswith(PROGRAM)]
+    missing = [name for name in wanted if name not in facts.get("programs", ())]
+    return f"by probe: no {' and no '.join(missing)} on the PATH here" if missing else ""
 
 
 def _has_neighbour(environment: EnvironmentSpec) -> bool:

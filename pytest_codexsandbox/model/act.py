@@ -76,6 +76,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     # Run this instead of the probe. It must make @OUTSIDE@/@NAME@ where nothing hinders it: nothing else proves that
     # this very call was confined.
     argv: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # further arguments of the probe, which its verb `words` returns
     stdin: bytes = b""
     env: dict[str, str] = {}
     timeout: float = 20.0

@@ -69,6 +69,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     stdout_total: int
     stdout: str  # what the probe did not say, as UTF-8, bounded
     stderr: str
+    stderr_sha256: str = ""  # of all of it
+    stderr_total: int = 0
     error: str = ""
     lacked: str = ""  # what the environment ran out of (memory, disk): how such a call ended is no finding
     ready: bool = False  # the probe said that it runs

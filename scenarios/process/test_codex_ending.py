@@ -69,6 +69,78 @@ def test_the_exit_code_of_the_command_is_kept(trial: Trial) -> None:
 
 
 @promise(
+    "process.exit-code-1-kept",
+    kind="claim",
+    severity="high",
+    source=SOURCE,
+    policies=(WORKSPACE_WRITE,),
+    acts={"exit": Act(verb="exit", params={"code": 1})},
+    call=Call(),
+)
+def test_exit_code_1_is_kept(trial: Trial) -> None:
+    """A command that ends with 1, as `grep` and a failed test suite do, ends the call with 1.
+
+    Source: `codex sandbox` exits with the status of its command.
+    Control: the same command without a sandbox ends with 1.
+    """
+    ends_with(trial, 1, act="exit")
+
+
+@promise(
+    "process.exit-code-2-kept",
+    kind="claim",
+    severity="high",
+    source=SOURCE,
+    policies=(WORKSPACE_WRITE,),
+    acts={"exit": Act(verb="exit", params={"code": 2})},
+    call=Call(),
+)
+def test_exit_code_2_is_kept(trial: Trial) -> None:
+    """A command that ends with 2, as a wrong command line does, ends the call with 2.
+
+    Source: `codex sandbox` exits with the status of its command.
+    Control: the same command without a sandbox ends with 2.
+    """
+    ends_with(trial, 2, act="exit")
+
+
+@promise(
+    "process.exit-code-127-kept",
+    kind="claim",
+    severity="high",
+    source=SOURCE,
+    policies=(WORKSPACE_WRITE,),
+    acts={"exit": Act(verb="exit", params={"code": 127})},
+    call=Call(),
+)
+def test_exit_code_127_is_kept(trial: Trial) -> None:
+    """A command that ends with 127, as a shell does for a command that it does not find, ends the call with 127.
+
+    Source: `codex sandbox` exits with the status of its command.
+    Control: the same command without a sandbox ends with 127.
+    """
+    ends_with(trial, 127, act="exit")
+
+
+@promise(
+    "process.exit-code-255-kept",
+    kind="claim",
+    severity="high",
+    source=SOURCE,
+    policies=(WORKSPACE_WRITE,),
+    acts={"exit": Act(verb="exit", params={"code": 255})},
+    call=Call(),
+)
+def test_exit_code_255_is_kept(trial: Trial) -> None:
+    """A command that ends with 255, the largest that there is, ends the call with 255.
+
+    Source: `codex sandbox` exits with the status of its command.
+    Control: the same command without a sandbox ends with 255.
+    """
+    ends_with(trial, 255, act="exit")
+
+
+@promise(
     "process.death-by-term-is-143",
     kind="claim",
     severity="medium",

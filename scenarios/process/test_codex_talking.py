@@ -12,6 +12,11 @@ SPAWN = "https://github.com/openai/codex/blob/main/codex-rs/core/src/spawn.rs"
 SAID = bytes(range(256)) * 512  # 128 KiB, every byte: more than a pipe holds
 TALK = Act(verb="output", params={"size": 10 << 20, "seed": "as much as a build prints"})
 FLAG = "CODEX_SANDBOX_NETWORK_DISABLED"
+ERRORS = Act(verb="error-output", params={"lines": 60_000})  # one megabyte: much more than a pipe holds
+WORDS = (
+    "", " ", "two words", "  spaces  ", "-x", "--", "--help", "a\nb", "tab\there", "grün ✔", "'single'", '"double"',
+    "$HOME", "`id`", "*", "%s", "back\\slash", "#", "", "a" * 100_000,
+)  # fmt: skip
 PASSED = {
     "CX_EMPTY": "",
     "CX_EQUALS": "a=b=c",
@@ -154,3 +159,63 @@ def test_sixteen_calls_at_once_do_not_disturb_each_other(trial: Trial) -> None:
     """
     trial.allowed("work")
     trial.refused("outside")
+
+
+@promise(
+    "process.arguments-passed",
+    kind="capability",
+    severity="high",
+    source=SOURCE,
+    policies=(WORKSPACE_WRITE,),
+    acts={"words": Act(verb="words")},
+    call=Call(words=WORDS),
+)
+def test_the_arguments_are_passed_byte_for_byte(trial: Trial) -> None:
+    """The command gets each argument as it was given: empty ones, spaces, newlines, quotes, options, 100 kB.
+
+    Source: `codex sandbox` runs the command that follows `--`.
+    Control: the arguments of the same command without a sandbox.
+    """
+    row, control = trial.row("words"), trial.control_row("words")
+    data = [word.encode() for word in WORDS]
+    wanted = json.dumps([[len(one), hashlib.sha256(one).hexdigest(), one[:80].decode("latin-1")] for one in data])
+    trial.says(
+        "words",
+        claim=f"{len(WORDS)} arguments arrive unchanged",
+        saw="each as it was given" if row.value == wanted else row.value[:500] or row.errno or row.detail,
+        held=row.value == wanted,
+        control="each as it was given" if control.value == wanted else control.value[:500] or control.errno,
+        control_held=control.value == wanted,
+        reason=row.errno,
+        direction="denied",
+    )
+
+
+@promise(
+    "process.error-output-is-intact",
+    kind="capability",
+    severity="high",
+    source=SOURCE,
+    policies=(WORKSPACE_WRITE,),
+    acts={"errors": ERRORS},
+    call=Call(timeout=40.0),
+)
+def test_a_megabyte_of_error_output_arrives_intact(trial: Trial) -> None:
+    """One megabyte that a command writes to stderr arrives there unchanged, and none of it on stdout.
+
+    Source: `codex sandbox` lets its command inherit stderr.
+    Control: the same output without a sandbox.
+    """
+    seen, control = trial.observed(), trial.controlled()
+    data = b"".join(b"error line %06d\n" % number for number in range(ERRORS.params["lines"]))
+    wanted = hashlib.sha256(data).hexdigest()
+    trial.says(
+        "errors",
+        claim=f"{len(data)} bytes with sha256 {wanted[:12]}… on stderr, none on stdout, and exit 0",
+        saw=f"{seen.stderr_total} bytes with sha256 {seen.stderr_sha256[:12]}…, {seen.stdout_total} on stdout, "
+        f"{seen.ended} {seen.code}",
+        held=(seen.stderr_sha256, seen.stderr_total, seen.stdout_total, seen.code) == (wanted, len(data), 0, 0),
+        control=f"{control.stderr_total} bytes with sha256 {control.stderr_sha256[:12]}…",
+        control_held=(control.stderr_sha256, control.stdout_total) == (wanted, 0),
+        direction="denied",
+    )

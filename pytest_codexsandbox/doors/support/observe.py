@@ -29,6 +29,8 @@ DISTURBED: Final = 3  # calls at most: what fails each time was not the machine'
 VANISHED: Final = re.compile(
     rb"bwrap: .*Unable to apply mount flags: remount \".*\": (?:Invalid argument|No such file or directory)"
 )
+PLAN_AT: Final = 5  # PYTHON -I -S PROBE NONCE PLAN
+LONGEST_WORD: Final = 200  # of a further argument, in the journal
 SQLITE_COMPANIONS: Final = ("", "-journal", "-wal", "-shm")
 
 
@@ -100,7 +102,7 @@ class _Take:
 
     def prepare(self, subject: Subject, call: Call) -> Command:
         """Prepares everything up to the start: the command, the world's files, and the survey before the call."""
-        inner = fill(self.world, call.argv, FORBIDDEN) if call.argv else self._probe()
+        inner = fill(self.world, call.argv, FORBIDDEN) if call.argv else (*self._probe(), *call.words)
         self._command = self._door.command(subject, self._policy, self.world, inner, call)
         if not call.argv:
             self._command = msgspec.structs.replace(self._command, witness=self._nonce, witness_argv=inner)
@@ -142,6 +144,8 @@ class _Take:
             stdout_total=max(ended.stdout_total, len(ended.stdout)) - of_probe,
             stdout=_bounded(said.rest),
             stderr=_bounded(ended.stderr),
+            stderr_sha256=hashlib.sha256(ended.stderr).hexdigest(),
+            stderr_total=len(ended.stderr),
             error=said.error or lacking or _machine_error(ended),
             lacked=lacking,
             ready=said.ready,
@@ -201,7 +205,8 @@ class _Take:
         kept = {
             act_id: msgspec.structs.replace(act, params=_without(act.params)) for act_id, act in self._filled.items()
         }
-        return (*map(redact, words[:-own]), *words[-own:-1], plan_word(kept))
+        probe = (*words[-own:][:PLAN_AT], plan_word(kept))
+        return (*map(redact, words[:-own]), *probe, *map(_shortened, words[-own:][PLAN_AT + 1 :]))
 
     def _survey(self) -> OutsideView:
         """Surveys the world. The agent plants files last, so that they cannot be mistaken for the command's work."""
@@ -246,6 +251,12 @@ def _without(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _without(held) for key, held in value.items()}
     return [_without(held) for held in value] if isinstance(value, list | tuple) else value
+
+
+def _shortened(word: str) -> str:
+    if len(word) <= LONGEST_WORD:
+        return redact(word)
+    return f"{redact(word[:LONGEST_WORD])}… ({len(word)} characters)"
 
 
 def _companions(kind: str) -> tuple[str, ...]:
