@@ -33,9 +33,12 @@ class Trial(Protocol):
     case: str
 
     # ---- evidence: each method adds a row; none raises when the promise does not hold
-    def refused(self, act: str, *, errno: tuple[str, ...] = WRITE_REFUSALS, claim: str = "") -> None:
+    def refused(
+        self, act: str, *, errno: tuple[str, ...] = WRITE_REFUSALS, claim: str = "", unless: tuple[str, ...] = ()
+    ) -> None:
         """Adds a row that holds if the act failed inside with one of `errno` and nothing changed outside. Control: the
-        same act without a sandbox worked, and its effect was seen outside."""
+        same act without a sandbox worked, and its effect was seen outside. `unless`: errnos of the control that show
+        that the machine does not offer the act; then no row is added, unless the act worked inside."""
 
     def allowed(self, act: str, *, effect: str = "", claim: str = "") -> None:
         """Adds a row that holds if the act worked inside and its effect was seen outside. The effect is a change of
@@ -56,6 +59,10 @@ class Trial(Protocol):
     ) -> None:
         """Adds a row with these values, for findings that `refused` and `allowed` cannot express."""
 
+    def confined(self, *, act: str = "", made: str = "") -> None:
+        """Adds a row about a call with a command of its own. It holds if the command made nothing outside, and made the
+        path `made` of `act` in the workspace. Control: the same command without a sandbox made both."""
+
     def clean(self, *, claim: str = "") -> None:
         """Adds a row that holds if the call left no name in workspace, roots, outside, home or /tmp that no act
         explains. Control: the search finds a file put into each of these places after the call, in the sandbox's world
@@ -67,6 +74,10 @@ class Trial(Protocol):
     # ---- observations, without a row of evidence
     def row(self, act: str, copy: int = 0) -> ActResult: ...
     def control_row(self, act: str, copy: int = 0) -> ActResult: ...
+    def values(self, act: str) -> dict[str, Any]:
+        """Returns the JSON object that the act read; {} if it is none: a forger may print anything."""
+
+    def control_values(self, act: str) -> dict[str, Any]: ...
     def look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> PathState: ...
     def control_look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> PathState: ...
     def observed(self, copy: int = 0) -> Observation: ...

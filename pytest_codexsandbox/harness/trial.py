@@ -1,13 +1,16 @@
 """Trial: what scenarios get as a fixture. Each method adds an evidence row; none raises when a promise does not
 hold."""
 
+import json
 from collections.abc import Sequence
+from typing import Any, Final
 
 from pytest_codexsandbox.api import WRITE_REFUSALS
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness import act_effects
 from pytest_codexsandbox.harness.user_command import Compared
 from pytest_codexsandbox.model.act import Act, ActResult, PathState
+from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES, asks_for_sandbox
@@ -16,6 +19,8 @@ from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Direction
 from pytest_codexsandbox.suite_protocols import SuiteTrial
+
+OUTSIDE: Final = BASE_ACTS[FORBIDDEN].path
 
 
 class RealTrial(SuiteTrial):
@@ -40,10 +45,14 @@ class RealTrial(SuiteTrial):
         return asks_for_sandbox(self.policy)
 
     # ---- evidence
-    def refused(self, act: str, *, errno: tuple[str, ...] = WRITE_REFUSALS, claim: str = "") -> None:
+    def refused(
+        self, act: str, *, errno: tuple[str, ...] = WRITE_REFUSALS, claim: str = "", unless: tuple[str, ...] = ()
+    ) -> None:
         spec = self._act(act)
         for copy in range(len(self.seen)):
             inside, outside = self._sides(act, spec, copy)
+            if outside.row.errno in unless and not inside.row.ok and not inside.showed:
+                continue
             visible = spec.verb in act_effects.CHANGING | act_effects.ARRIVING or bool(spec.looks)
             held = inside.ran and not inside.row.ok and inside.row.errno in errno and not inside.showed
             leak = inside.row.ok or inside.showed
@@ -102,6 +111,24 @@ class RealTrial(SuiteTrial):
             direction="" if held else direction,
         )
 
+    def confined(self, *, act: str = "", made: str = "") -> None:
+        seen, control = self.observed(), self.controlled()
+        outside, plain = (act_effects.look_of(one, FORBIDDEN, OUTSIDE, before=False).kind for one in (seen, control))
+        inside, free = "", ""
+        if made:
+            inside, free = self.look(made, act=act).kind, self.control_look(made, act=act).kind
+        more = [f"; in the workspace {kind}" if made else "" for kind in (inside, free)]
+        self._add(
+            act,
+            copy=0,
+            claim=f"the command makes nothing outside{', and its file in the workspace' if made else ''}",
+            saw=f"{act_effects.ending(seen)}; outside {outside}{more[0]}",
+            held=seen.ended == "exit" and outside == "missing" and (not made or inside == "file"),
+            control=f"{act_effects.ending(control)}; outside {plain}{more[1]}",
+            control_held=control.ended == "exit" and plain == "file" and (not made or free == "file"),
+            direction="leak" if outside != "missing" else "denied",
+        )
+
     def clean(self, *, claim: str = "") -> None:
         for copy in range(len(self.seen)):
             inside, outside = self.observed(copy), self.controlled(copy)
@@ -132,6 +159,12 @@ class RealTrial(SuiteTrial):
 
     def control_row(self, act: str, copy: int = 0) -> ActResult:
         return self._sides(act, self._act(act), copy)[1].row
+
+    def values(self, act: str) -> dict[str, Any]:
+        return _object(self.row(act))
+
+    def control_values(self, act: str) -> dict[str, Any]:
+        return _object(self.control_row(act))
 
     def look(self, path: str, *, act: str = "", before: bool = False, copy: int = 0) -> PathState:
         return act_effects.look_of(self.observed(copy), self._id(act), path, before=before)
@@ -216,3 +249,11 @@ class RealTrial(SuiteTrial):
 def what(spec: Act) -> str:
     """Returns the act in words. Some verbs have no path."""
     return f"{spec.verb} {spec.path}".strip()
+
+
+def _object(row: ActResult) -> dict[str, Any]:
+    try:
+        found = json.loads(row.value) if row.ok else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -56,7 +56,7 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """How the caller starts Codex and ends it, where that is what a promise is about."""
+    """Start and end of a call by its caller, where a promise is about them."""
 
     stdin_file: str = ""  # a file outside that is stdin, opened for reading only
     descriptors: tuple[str, ...] = ()  # left open as FIRST_DESCRIPTOR and on: `folder:PATH`, `file:PATH`, `unix:PATH`

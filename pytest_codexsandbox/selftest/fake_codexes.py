@@ -310,7 +310,7 @@ PROCESSES: Final = (
         for name, topic in {"sh": "shell", "bash": "bash", "run-me": "script", "cp": "copy", "git": "git"}.items()
     ),
     mutant("leaves-descriptors", "leaves open what the caller left open", "process.no-descriptor-inherited",
-           flaws=("descriptors:left",), under=(READ_ONLY,)),
+           "process.only-standard-descriptors", flaws=("descriptors:left",), under=(READ_ONLY,)),
     mutant("reopens-stdin", "lets a file that is stdin be written", "process.stdin-file-is-read-only",
            flaws=("lets:outside",), under=(READ_ONLY,)),
     mutant("dies-alone", "leaves its command running when it is ended", "process.term-ends-the-call",

@@ -25,10 +25,11 @@ FOLDERS = {
 }
 
 
-def refused_if_supported(trial: Trial, act: str) -> None:
-    """Adds the row, unless the same operation is not supported outside either."""
-    if trial.row(act).ok or trial.control_row(act).errno not in UNSUPPORTED:
-        trial.refused(act, errno=WRITE_REFUSALS)
+def each_refuses(trial: Trial) -> None:
+    """Adds evidence for each folder in which this user can make a file without a sandbox."""
+    for act, path in FOLDERS.items():
+        claim = f"no file can be made in {path}"
+        trial.refused(act, errno=(*WRITE_REFUSALS, "ENOENT"), claim=claim, unless=(*ATTRIBUTES, *UNSUPPORTED))
 
 
 @promise(
@@ -52,8 +53,8 @@ def test_no_rare_operation_changes_a_file_outside(trial: Trial) -> None:
     Control: the same operations without a sandbox, each seen from outside. One that is not supported is left out.
     """
     trial.refused("fifo")
-    refused_if_supported(trial, "exchange")
-    refused_if_supported(trial, "unnamed")
+    trial.refused("exchange", unless=UNSUPPORTED)
+    trial.refused("unnamed", unless=UNSUPPORTED)
 
 
 @promise(
@@ -76,8 +77,7 @@ def test_the_attributes_of_a_file_outside_stay(trial: Trial) -> None:
     """
     trial.refused("owner", errno=ATTRIBUTES)
     trial.refused("times", errno=ATTRIBUTES)
-    if trial.row("extended").ok or trial.control_row("extended").errno not in UNSUPPORTED:
-        trial.refused("extended", errno=ATTRIBUTES)
+    trial.refused("extended", errno=ATTRIBUTES, unless=UNSUPPORTED)
 
 
 @promise(
@@ -97,9 +97,7 @@ def test_no_file_can_be_made_in_the_folders_of_the_system(trial: Trial) -> None:
     Source: Codex documentation, sandbox modes: writes are limited to the workspace.
     Control: without a sandbox this user can make one there. A folder in which he cannot is left out.
     """
-    for act, path in FOLDERS.items():
-        if trial.row(act).ok or trial.control_row(act).ok:
-            trial.refused(act, errno=(*WRITE_REFUSALS, "ENOENT"), claim=f"no file can be made in {path}")
+    each_refuses(trial)
 
 
 @promise(

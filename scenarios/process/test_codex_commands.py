@@ -2,8 +2,6 @@
 
 from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Call, Given
-from pytest_codexsandbox.model.base_acts import FORBIDDEN
-from pytest_codexsandbox.model.observation import look_key
 from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 
 SOURCE = "https://developers.openai.com/codex/agent-approvals-security#sandbox-and-approvals"
@@ -12,24 +10,6 @@ INSIDE = "@WORKSPACE@/made-inside"
 TWO_FILES = 'echo let through > "$1"; echo made > "$2"; test ! -e "$1"'
 SCRIPT = "@WORKSPACE@/run-me"
 MADE = {"inside": Act(verb="write", path=INSIDE)}
-
-
-def confined(trial: Trial, act: str) -> None:
-    """Adds a row that holds if the command did its work in the workspace and nothing outside."""
-    seen, control = trial.observed(), trial.controlled()
-    key = look_key(FORBIDDEN, OUTSIDE)
-    outside, plain = seen.after[key].kind, control.after[key].kind
-    worked = trial.look(INSIDE, act=act).kind if act else "file"
-    free = trial.control_look(INSIDE, act=act).kind if act else "file"
-    trial.says(
-        act,
-        claim="the command writes in the workspace" + (", and nothing outside" if act else " alone"),
-        saw=f"{seen.ended} {seen.code}; outside {outside}; in the workspace {worked}: {seen.stderr.strip()[:200]}",
-        held=outside == "missing" and worked == "file" and seen.ended == "exit",
-        control=f"{control.ended} {control.code}; outside {plain}; in the workspace {free}",
-        control_held=plain == "file" and free == "file",
-        direction="leak" if outside != "missing" else "denied",
-    )
 
 
 @promise(
@@ -47,7 +27,7 @@ def test_a_shell_command_is_confined(trial: Trial) -> None:
     Source: Codex documentation, sandbox modes: they hold for every command.
     Control: without a sandbox the same command writes both files.
     """
-    confined(trial, "inside")
+    trial.confined(act="inside", made=INSIDE)
 
 
 @promise(
@@ -66,7 +46,7 @@ def test_a_bash_command_by_its_bare_name_is_confined(trial: Trial) -> None:
     Source: Codex documentation, sandbox modes: they hold for every command.
     Control: without a sandbox the same command writes both files.
     """
-    confined(trial, "inside")
+    trial.confined(act="inside", made=INSIDE)
 
 
 @promise(
@@ -90,7 +70,7 @@ def test_a_script_of_the_workspace_is_confined(trial: Trial) -> None:
     Source: Codex documentation, sandbox modes: they hold for every command.
     Control: without a sandbox the same script writes both files.
     """
-    confined(trial, "inside")
+    trial.confined(act="inside", made=INSIDE)
 
 
 @promise(
@@ -108,7 +88,7 @@ def test_a_copy_is_confined(trial: Trial) -> None:
     Source: Codex documentation, sandbox modes: they hold for every command.
     Control: without a sandbox the same command makes the file.
     """
-    confined(trial, "")
+    trial.confined()
 
 
 @promise(
@@ -126,4 +106,4 @@ def test_git_is_confined(trial: Trial) -> None:
     Source: Codex documentation, sandbox modes: they hold for every command.
     Control: without a sandbox the same command makes the file.
     """
-    confined(trial, "")
+    trial.confined()

@@ -1,10 +1,7 @@
-"""What a command inherits: its user, limits, signals, umask. What it must not inherit: privileges."""
-
-import json
-from typing import Any
+"""Inheritance: user, limits, signals and umask of the caller reach the command; privileges do not."""
 
 from pytest_codexsandbox.api import Trial, promise
-from pytest_codexsandbox.model.act import Act, ActResult
+from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.policy import SANDBOXED
 
 SOURCE = "https://github.com/openai/codex/blob/main/codex-rs/cli/src/debug_sandbox.rs"
@@ -15,34 +12,63 @@ STATE = {"process": Act(verb="process")}
 STATUS = {"status": Act(verb="status")}
 
 
-def read(row: ActResult) -> dict[str, Any]:
-    """Returns the values of a row; {} if there are none: a forger may print anything."""
-    try:
-        found = json.loads(row.value) if row.ok else {}
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def limits(row: ActResult) -> dict[str, Any]:
-    found = read(row)
-    return {**found.get("limits", {}), "nice": found.get("nice")} if found else {}
-
-
 def as_outside(trial: Trial, *names: str, claim: str) -> None:
     """Adds a row that holds if each of these values is what it is without a sandbox."""
-    row, control = trial.row("process"), trial.control_row("process")
-    inside, outside = read(row), read(control)
+    inside, outside = trial.values("process"), trial.control_values("process")
     differing = [name for name in names if inside.get(name) != outside.get(name)] if inside else list(names)
-    saw = "; ".join(f"{name} {inside.get(name)}" for name in differing) or f"{', '.join(names)} as outside"
     trial.says(
         "process",
         claim=claim,
-        saw=saw if inside else row.errno or row.detail,
+        saw="; ".join(f"{name} {inside.get(name)}" for name in differing) or f"{', '.join(names)} as outside",
         held=bool(inside) and not differing,
         control="; ".join(f"{name} {outside.get(name)}" for name in differing or names),
         control_held=all(name in outside for name in names),
         direction="denied",
+    )
+
+
+def limits_as_outside(trial: Trial) -> None:
+    """Adds a row that holds if each limit is what it is without a sandbox; that of core files may be 0."""
+    inside, outside = trial.values("process").get("limits", {}), trial.control_values("process").get("limits", {})
+    allowed = {name: ([0, 0], limit) if name == CORE else (limit,) for name, limit in outside.items()}
+    differing = sorted(name for name in outside if inside.get(name) not in allowed[name])
+    trial.says(
+        "process",
+        claim="each resource limit is the caller's",
+        saw="; ".join(f"{name} {inside.get(name)}" for name in differing) or f"{len(inside)} limits as outside",
+        held=bool(inside) and not differing,
+        control="; ".join(f"{name} {outside[name]}" for name in differing) or f"{len(outside)} limits",
+        control_held=bool(outside),
+        direction="denied",
+    )
+
+
+def mark_is(trial: Trial, name: str, wanted: str) -> None:
+    """Adds a row that holds if the kernel shows this value of a mark."""
+    inside, outside = trial.values("status"), trial.control_values("status")
+    trial.says(
+        "status",
+        claim=f"{name} is {wanted}",
+        saw=f"{name} {inside.get(name, 'is not shown')}",
+        held=inside.get(name) == wanted,
+        control=f"{name} {outside.get(name, 'is not shown')}",
+        control_held=name in outside,
+        direction="leak",
+    )
+
+
+def are_empty(trial: Trial, names: tuple[str, ...]) -> None:
+    """Adds a row that holds if these sets of capabilities are empty."""
+    inside, outside = trial.values("status"), trial.control_values("status")
+    held = [name for name in names if inside.get(name, "0").strip("0")]
+    trial.says(
+        "status",
+        claim=f"{', '.join(names)} are empty",
+        saw="; ".join(f"{name} {inside[name]}" for name in held) or f"{len(inside)} marks, no capability",
+        held=all(name in inside for name in names) and not held,
+        control="; ".join(f"{name} {outside.get(name)}" for name in names),
+        control_held=all(name in outside for name in names),
+        direction="leak",
     )
 
 
@@ -82,20 +108,8 @@ def test_the_resource_limits_are_the_callers(trial: Trial) -> None:
     Source: `codex sandbox` runs its command with the caller's limits.
     Control: the limits of the same command without a sandbox.
     """
-    row, control = trial.row("process"), trial.control_row("process")
-    inside, outside = limits(row), limits(control)
-    differing = sorted(name for name in outside if inside.get(name) != outside[name])
-    if inside.get(CORE) == [0, 0] and CORE in differing:
-        differing.remove(CORE)
-    trial.says(
-        "process",
-        claim="each resource limit is the caller's",
-        saw="; ".join(f"{name} {inside.get(name)}" for name in differing) or f"{len(inside)} limits as outside",
-        held=bool(inside) and not differing,
-        control="; ".join(f"{name} {outside[name]}" for name in differing) or f"{len(outside)} limits",
-        control_held=bool(outside),
-        direction="denied",
-    )
+    limits_as_outside(trial)
+    as_outside(trial, "nice", claim="the priority is the caller's")
 
 
 @promise(
@@ -117,18 +131,7 @@ def test_the_command_has_no_capability(trial: Trial) -> None:
     Source: codex-linux-sandbox: bubblewrap drops every capability.
     Control: the kernel says which capabilities the same command has without a sandbox.
     """
-    row, control = trial.row("status"), trial.control_row("status")
-    inside, outside = read(row), read(control)
-    held = [name for name in CAPABILITIES if inside.get(name, "0").strip("0")]
-    trial.says(
-        "status",
-        claim=f"{', '.join(CAPABILITIES)} are empty",
-        saw="; ".join(f"{name} {inside[name]}" for name in held) or ("no capability" if inside else row.errno),
-        held=bool(inside) and all(name in inside for name in CAPABILITIES) and not held,
-        control="; ".join(f"{name} {outside.get(name)}" for name in CAPABILITIES),
-        control_held=all(name in outside for name in CAPABILITIES),
-        direction="leak",
-    )
+    are_empty(trial, CAPABILITIES)
 
 
 @promise(
@@ -140,14 +143,4 @@ def test_a_setuid_program_gives_no_privilege(trial: Trial) -> None:
     Source: codex-linux-sandbox sets PR_SET_NO_NEW_PRIVS before the command starts.
     Control: the kernel says the mark of the same command without a sandbox.
     """
-    row, control = trial.row("status"), trial.control_row("status")
-    inside, outside = read(row), read(control)
-    trial.says(
-        "status",
-        claim="NoNewPrivs is 1",
-        saw=f"NoNewPrivs {inside.get('NoNewPrivs', row.errno)}",
-        held=inside.get("NoNewPrivs") == "1",
-        control=f"NoNewPrivs {outside.get('NoNewPrivs', control.errno)}",
-        control_held="NoNewPrivs" in outside,
-        direction="leak",
-    )
+    mark_is(trial, "NoNewPrivs", "1")

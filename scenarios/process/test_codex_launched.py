@@ -1,6 +1,5 @@
 """The caller of Codex: what it leaves open for the command, and what happens when it ends Codex alone."""
 
-import json
 import signal
 
 from pytest_codexsandbox.api import WRITE_REFUSALS, Trial, promise
@@ -15,6 +14,7 @@ BELOW = "@OUTSIDE@/@NAME@"
 LEFT = "@OUTSIDE@/left-open"
 AS_STDIN = "@OUTSIDE@/as-stdin"
 STDIO = {"0", "1", "2"}
+LEAVES_OPEN = Call(launch=Launch(descriptors=("folder:@OUTSIDE@", f"file:{LEFT}", "unix:@UNIX@")))
 
 
 @promise(
@@ -32,10 +32,9 @@ STDIO = {"0", "1", "2"}
             looks=(LEFT,),
         ),
         "socket": Act(verb="write-descriptor", params={"descriptor": SOCKET, "data": "@NAME@"}),
-        "list": Act(verb="descriptors"),
     },
-    call=Call(launch=Launch(descriptors=("folder:@OUTSIDE@", f"file:{LEFT}", "unix:@UNIX@"))),
-    cases=("folder", "file", "socket", "list"),
+    call=LEAVES_OPEN,
+    cases=("folder", "file", "socket"),
 )
 def test_no_descriptor_of_the_caller_is_a_way_out(trial: Trial) -> None:
     """A folder, a file and a connected socket that the caller left open are closed for the command.
@@ -43,19 +42,33 @@ def test_no_descriptor_of_the_caller_is_a_way_out(trial: Trial) -> None:
     Source: Codex documentation, sandbox modes: writes are limited to the workspace.
     Control: without a sandbox the command has the same descriptors, and what it does with them is seen outside.
     """
-    if trial.case != "list":
-        trial.refused(trial.case, errno=CLOSED)
-        return
-    row, control = trial.row("list"), trial.control_row("list")
-    inside, outside = (set(json.loads(one.value)) if one.ok else set() for one in (row, control))
+    trial.refused(trial.case, errno=CLOSED)
+
+
+@promise(
+    "process.only-standard-descriptors",
+    kind="boundary",
+    severity="high",
+    source=SECURITY,
+    policies=(READ_ONLY,),
+    acts={"list": Act(verb="descriptors", given=(Given(kind="file", path=LEFT),))},
+    call=LEAVES_OPEN,
+)
+def test_the_command_has_nothing_open_but_its_standard_streams(trial: Trial) -> None:
+    """A command has its standard input, output and error open. Nothing else that the caller has open is passed on.
+
+    Source: Codex documentation, sandbox modes: writes are limited to the workspace.
+    Control: without a sandbox the command has all that the caller left open.
+    """
+    inside, outside = set(trial.values("list")), set(trial.control_values("list"))
     trial.says(
         "list",
-        claim="the command has its standard input, output and error open, and nothing else",
-        saw=f"open: {', '.join(sorted(inside)) or row.errno or row.detail}",
+        claim="0, 1 and 2 are open, and nothing else",
+        saw=f"open: {', '.join(sorted(inside)) or 'not known'}",
         held=inside == STDIO,
-        control=f"open: {', '.join(sorted(outside)) or control.errno}",
+        control=f"open: {', '.join(sorted(outside)) or 'not known'}",
         control_held=outside >= {*STDIO, str(FOLDER), str(FILE), str(SOCKET)},
-        direction="leak",
+        direction="leak" if inside - STDIO else "wrong-claim",
     )
 
 

@@ -34,8 +34,8 @@ OF_GENERATORS = {
     "loses_nothing_together",
     "survives_being_killed",
 }
-EVIDENCE = {"refused", "allowed", "says", "clean", "standing_evidence"} | OF_GENERATORS
-CONTROLS = {"control_row", "control_look", "controlled"}
+EVIDENCE = {"refused", "allowed", "says", "clean", "confined", "standing_evidence"} | OF_GENERATORS
+CONTROLS = {"control_row", "control_look", "control_values", "controlled"}
 CODES = {"returncode", "code", "exit", "exit_code", "status"}
 ALLOWED_IMPORTS = re.compile(r"pytest_codexsandbox\.(api|model\.(act|policy))|hashlib|json|signal")
 FILES = sorted(data_folder("scenarios").glob("*/test_*.py"))
@@ -188,7 +188,9 @@ def test_the_linter_refuses_a_file_that_does_not_say_what_it_promises(old: str, 
     assert any(rule in fault for fault in found), found
 
 
-@pytest.mark.parametrize("line", ['trial.refused("write")', SAYS, "trial.clean()", 'helper(trial, "write")'])
+@pytest.mark.parametrize(
+    "line", ['trial.refused("write")', SAYS, "trial.clean()", "trial.confined()", 'helper(trial, "write")']
+)
 def test_the_linter_lets_a_good_scenario_pass(line: str) -> None:
     helper = f"\n\ndef helper(trial: Trial, act: str) -> None:\n    {SAYS}\n"
     assert faults(GOOD.replace('trial.refused("write")', line) + helper) == []

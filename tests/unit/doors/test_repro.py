@@ -19,7 +19,7 @@ from pytest_codexsandbox.model.policy import POLICIES, ROOTS
 from tests.fakes.scripted import FakeSubject, ScriptedEnvironment, world
 
 PATHS = Paths(world())
-ONLY_THE_PROBE = {"stdin", "output", "beat", "spawn-lingering"}
+ONLY_THE_PROBE = {"stdin", "output", "beat", "spawn-lingering"}  # beside the rare verbs of probe_verbs.py
 PARAMS: dict[str, dict[str, Any]] = {
     "rename": {"to": "/b"}, "link": {"to": "/b"}, "symlink": {"to": "/b"}, "chmod": {"mode": 0o600},
     "getaddrinfo": {"name": "x"}, "signal": {"number": 15}, "sleep": {"seconds": 1}, "run": {"argv": ["id"]},
@@ -62,7 +62,8 @@ def test_whether_one_may_write_is_typed_without_writing() -> None:
 
 
 def test_no_words_are_known_for_verbs_that_do_not_exist() -> None:
-    assert set(VERBS) == set(probe.VERBS) - ONLY_THE_PROBE
+    probe.verb("unshare-user")  # reads probe_verbs.py
+    assert set(VERBS) <= set(probe.VERBS) - ONLY_THE_PROBE
 
 
 def test_one_act_is_shown_by_the_recorded_command_around_what_a_person_types() -> None:
