@@ -8,6 +8,7 @@ import uuid
 import pytest
 
 from pytest_codexsandbox.contract.process_tools import GENEROUS, fresh, processes_with, python, sh, shell
+from pytest_codexsandbox.model.act import FIRST_DESCRIPTOR, Given, Launch
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.protocols import Environment
 
@@ -159,6 +160,65 @@ class CommandContract:
             done = environment.run(python(world, script, "outer", "n0nce", witness="n0nce", interrupt_after=0.2))
         assert (done.ended, done.exit) == ("exit", 9)
         assert sorted(done.stdout.splitlines()[1:]) == [b"inner", b"outer"]
+
+    @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+    def test_a_signal_reaches_the_command_alone_if_asked(self, environment: Environment, number: int) -> None:
+        script = """
+            import os, sys, time
+
+            if os.fork():
+                os.write(1, b'\\x1ecx:n0nce:{"ready": {}}\\n')
+            else:
+                os.setpgid(0, 0)
+            while True:
+                time.sleep(1)
+        """
+        launch = Launch(signal=int(number), signal_alone=True)
+        with fresh(environment) as world:
+            done = environment.run(python(world, script, witness="n0nce", interrupt_after=0.2, launch=launch))
+        assert (done.ended, done.signal) == ("signal", number)
+        assert len(done.survivors) == 1
+
+    def test_descriptors_are_left_open(self, environment: Environment) -> None:
+        script = f"""
+            import os
+
+            os.chdir("/")
+
+            os.close(os.open("below", os.O_CREAT | os.O_WRONLY, dir_fd={FIRST_DESCRIPTOR}))
+            os.write({FIRST_DESCRIPTOR + 1}, b" and more")
+            os.write({FIRST_DESCRIPTOR + 2}, b"through the socket\\n")
+            print(os.read({FIRST_DESCRIPTOR + 2}, 99))
+        """
+        with fresh(environment) as world:
+            file = f"{world.values['OUTSIDE']}/kept"
+            environment.lay(world, [Given(kind="file", path=file, content="first")])
+            words = (f"folder:{world.values['OUTSIDE']}", f"file:{file}", f"unix:{world.values['UNIX']}")
+            done = environment.run(python(world, script, launch=Launch(descriptors=words)))
+            seen = environment.look(world, [f"{world.values['OUTSIDE']}/below", file])
+            below, kept = seen[f"{world.values['OUTSIDE']}/below"], seen[file]
+        assert (done.exit, done.stdout) == (0, b"b'through the socket\\n'\n"), done
+        assert (below.kind, kept.text) == ("file", "first and more")
+
+    def test_nothing_else_is_left_open(self, environment: Environment) -> None:
+        done = sh(environment, "ls /proc/self/fd")
+        assert set(done.stdout.split()) - {b"3"} == {b"0", b"1", b"2"}, done
+
+    def test_a_file_is_standard_input(self, environment: Environment) -> None:
+        script = """
+            import os, stat, sys, time
+
+            found = b""
+            while not found.endswith(b"\\n"):
+                found += os.read(0, 99)
+                time.sleep(0.01)
+            print(stat.S_ISREG(os.fstat(0).st_mode), found)
+        """
+        with fresh(environment) as world:
+            file = f"{world.values['OUTSIDE']}/growing"
+            environment.lay(world, [Given(kind="file", path=file, content="")])
+            done = environment.run(python(world, script, stdin=b"a line\n", launch=Launch(stdin_file=file)))
+        assert done.stdout == b"True b'a line\\n'\n", done
 
     # ---- several commands at once
     def test_commands_run_together_and_answers_keep_their_order(self, environment: Environment) -> None:

@@ -61,3 +61,14 @@ def test_behind_a_flood_nobody_says_that_nothing_arrived(rigs: Listeners, monkey
     ask(rigs, "one")
     with pytest.raises(OverflowError, match="more arrives outside than can be looked at"):
         rigs.arrivals("nothing")
+
+
+def test_datagrams_and_words_in_the_pipe_have_arrived(rigs: Listeners) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
+        made.sendto(b"by-path\n", rigs.values["DGRAM"])
+        made.sendto(b"by-name\n", "\0" + rigs.values["ABSTRACT"])
+    Path(rigs.values["FIFO"]).write_text("by-pipe\n")
+    assert rigs.arrivals("by-path") == ["unix-dgram"]
+    assert rigs.arrivals("by-name") == ["abstract-dgram"]
+    assert rigs.arrivals("by-pipe") == ["fifo"]
+    assert rigs.arrivals("by") == []

@@ -215,6 +215,8 @@ def test_policies_of_the_matrix_file_limit_the_plan() -> None:
         ("platform:linux", "root", "", "linux", True),
         ("platform:linux", "root", "", "darwin", False),
         ("capability:app-server", "root", "", "linux", True),
+        ("program:git", "root", "", "linux", True),
+        ("system-folders:writable", "uid-1000", "", "linux", True),
     ],
 )
 def test_what_data_knows_to_be_not_applicable(word: str, user: str, resolver: str, platform: str, met: bool) -> None:
@@ -305,3 +307,20 @@ def test_a_promise_that_no_door_of_the_plan_can_be_asked_is_left_out_with_the_re
     plan = make("local", (cell(),), (START, OUTSIDE, own), doors=traits("app-server"), platform="linux")
     assert names(plan) == {"start.is-on", "filesystem.outside-refused"}
     assert [one.why for one in plan.not_planned if one.what == "process.stdin-arrives"] == [OWN_CALL]
+
+
+@pytest.mark.parametrize(
+    ("word", "facts", "met"),
+    [
+        ("program:git", {"programs": ["sh", "git"]}, True),
+        ("program:git", {"programs": ["sh"]}, False),
+        ("program:git", {}, False),
+        ("system-folders:writable", {"system_folders": "/var/tmp"}, True),
+        ("system-folders:writable", {"system_folders": ""}, False),
+        ("system-folders:writable", {}, False),
+    ],
+)
+def test_programs_and_folders_of_the_started_environment_decide(word: str, facts: dict[str, Any], met: bool) -> None:
+    reason = why_not_there(promise(requires=(word,)), facts)
+    assert (reason == "") is met
+    assert met or reason.startswith("by probe: ")
