@@ -115,7 +115,7 @@ class RunResources:
         return seen
 
     def spend(self, seconds: float) -> None:
-        self.resources.events.seconds_in_codex += seconds
+        self.resources.events.pending.seconds_in_codex += seconds
 
     def mark_lost(self, cell: Cell, why: str) -> EnvironmentLost:
         return self.resources.pool.lose(cell.environment, why)
