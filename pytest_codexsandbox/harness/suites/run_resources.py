@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.support.call_environ import surroundings
+from pytest_codexsandbox.doors.support.call_settings import surroundings
 from pytest_codexsandbox.errors import EnvironmentLost
 from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.harness.run_request import RunRequest
