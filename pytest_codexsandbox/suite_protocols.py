@@ -40,7 +40,7 @@ class SuiteScope(Protocol):
         """Returns the requested generators, as typed."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SuiteTrial:
     """Collects the evidence of one test, for the judge. Subclass it, with the methods that your scenarios call."""
 

@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.verdict import Direction
 from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, repr=False, kw_only=True)
 class RealTrial(SuiteTrial):
     standing: tuple[Evidence, ...] = ()  # rows of a baseline check (start, trust)
     stdin: dict[str, bytes] = field(default_factory=dict)  # of the user's own calls, by their ids
