@@ -1,11 +1,13 @@
-"""`codexsandbox` command: the tools beside pytest. Each subcommand is a module of `commands`, imported when it is
-used."""
+"""`codexsandbox` command: the tools beside pytest. Each subcommand is a module of `commands`, imported when it is used,
+and not for `--help`."""
 
 import argparse
+import ast
 import errno
 import importlib
 import inspect
 import os
+import pkgutil
 import select
 import sys
 from collections.abc import Sequence
@@ -131,8 +133,7 @@ def main_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name in NAMES:
-        module = load(name)
-        commands.add_parser(name, help=first_line(module), add_help=False)
+        commands.add_parser(name, help=first_line(name), add_help=False)
     return parser
 
 
@@ -148,8 +149,12 @@ def command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
     return parser
 
 
-def first_line(module: ModuleType) -> str:
-    return (inspect.getdoc(module) or "").partition("\n")[0].rstrip(".").replace("%", "%%")
+def first_line(name: str) -> str:
+    """Returns the first line of a command's docstring. Reads it from the source: the import of all commands would
+    import every part of the program."""
+    package, _, module = module_name(name).rpartition(".")
+    source = pkgutil.get_data(package, f"{module}.py") or b""
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0].rstrip(".").replace("%", "%%")
 
 
 def _pasted(examples: tuple[tuple[str, str], ...]) -> str:

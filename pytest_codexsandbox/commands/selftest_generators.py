@@ -109,8 +109,13 @@ def _record(
         told = run_promise(writing, function)
     except CodexSandboxError as fault:
         return Record(key=key, verdict=Verdict.BROKEN, reason=str(fault))
-    return writing.unasked("passed") or Record(
-        key=key, verdict=told.verdict, direction=told.direction, reason=told.reason, evidence=tuple(writing.rows)
+    return Record(
+        key=key,
+        verdict=told.verdict,
+        direction=told.direction,
+        reason=told.reason,
+        evidence=tuple(writing.rows),
+        blocked_by=told.blocked_by,
     )
 
 

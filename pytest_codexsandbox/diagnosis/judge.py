@@ -26,6 +26,7 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
+from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 Outcome = Literal["passed", "failed", "skipped", "error"]
 START: Final = "start"  # the topic that promises the sandbox itself
@@ -43,6 +44,29 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     direction: Direction
     reason: str  # one line
     blocked_by: str = ""  # of what is blocked: the promise, or what else is not as it was asked for
+
+
+def judge_trial(trial: SuiteTrial, *, outcome: Outcome, message: str) -> Judged:
+    """Returns the verdict on a test. One that measured nothing, and says why, is blocked or n/a; one with a call that
+    never started is broken. The judge decides the others."""
+    if not trial.rows and outcome == "passed":
+        if trial.blocked_by:
+            told = f"it cannot be asked while {trial.blocked_by} is red"
+            return Judged(verdict=Verdict.BLOCKED, direction="", reason=told, blocked_by=trial.blocked_by)
+        if trial.skipped:
+            return Judged(verdict=Verdict.NOT_APPLICABLE, direction="", reason=trial.skipped[0])
+    never = next((seen.error for seen in trial.seen if seen.never_started), "")
+    if never:  # what a program that never started did not do is no finding
+        return Judged(verdict=Verdict.BROKEN, direction="", reason=f"a call was never started: {never}")
+    return judge(
+        trial.promise,
+        outcome=outcome,
+        message=message,
+        evidence=tuple(trial.rows),
+        started=trial.started,
+        sandboxed=trial.asks_for_sandbox,
+        unconfined=trial.unconfined_words,
+    )
 
 
 def judge(

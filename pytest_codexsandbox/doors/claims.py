@@ -18,11 +18,11 @@ import tomli
 
 from pytest_codexsandbox.doors.app_server import SUBCOMMAND, AppServerDoor
 from pytest_codexsandbox.doors.support.app_server_client import AskingServer, Ended, Refused
-from pytest_codexsandbox.doors.support.call_environ import surroundings
+from pytest_codexsandbox.doors.support.call_output import exhausted_resource
+from pytest_codexsandbox.doors.support.call_settings import surroundings
 from pytest_codexsandbox.doors.support.claim_parser import claim_of, told
 from pytest_codexsandbox.doors.support.codex_options import settings_of
 from pytest_codexsandbox.doors.support.driver_command import as_words
-from pytest_codexsandbox.doors.support.resource_exhaustion import exhausted_resource
 from pytest_codexsandbox.errors import HarnessError, Unavailable
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.doors.support.call_environ import SEARCH_PATH, surroundings
+from pytest_codexsandbox.doors.support.call_settings import SEARCH_PATH, surroundings
 from pytest_codexsandbox.doors.support.observe import observe
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Act, Call

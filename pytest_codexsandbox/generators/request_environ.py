@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.support.call_environ import SEARCH_PATH
+from pytest_codexsandbox.doors.support.call_settings import SEARCH_PATH
 from pytest_codexsandbox.generators import placeholders
 from pytest_codexsandbox.model.generator import Declaration, Intent, Request
 

@@ -1,7 +1,7 @@
 """Trial: what scenarios get as a fixture. Each method adds an evidence row; none raises when a promise does not
 hold."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from pytest_codexsandbox.api import WRITE_REFUSALS
 from pytest_codexsandbox.errors import HarnessError
@@ -9,35 +9,17 @@ from pytest_codexsandbox.harness import act_effects
 from pytest_codexsandbox.harness.user_command import Compared
 from pytest_codexsandbox.model.act import Act, ActResult, PathState
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import POLICIES, asks_for_sandbox
-from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Evidence
-from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Direction
 from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RealTrial(SuiteTrial):
-    def __init__(
-        self,
-        key: Key,
-        promise: Promise,
-        *,
-        seen: Sequence[Observation],
-        control: Sequence[Observation],
-        started: SandboxState,
-        reasons: Sequence[Evidence] = (),
-    ) -> None:
-        super().__init__(key, promise)
-        self.started, self.seen, self.control = started, tuple(seen), tuple(control)
-        self.stdin: dict[str, bytes] = {}  # stdin of the user's own calls, by their ids
-        self.outside: dict[str, Compared] = {}  # comparison with the same command without a sandbox, by the call's id
-        self.standing = tuple(reasons)  # rows of a baseline check (start, trust)
-
-    @property
-    def asks_for_sandbox(self) -> bool:
-        return asks_for_sandbox(self.policy)
+    standing: tuple[Evidence, ...] = ()  # rows of a baseline check (start, trust)
+    stdin: dict[str, bytes] = field(default_factory=dict)  # of the user's own calls, by their ids
+    outside: dict[str, Compared] = field(default_factory=dict)  # the same command without a sandbox, by the call's id
 
     # ---- evidence
     def refused(self, act: str, *, errno: tuple[str, ...] = WRITE_REFUSALS, claim: str = "") -> None:

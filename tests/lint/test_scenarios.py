@@ -300,7 +300,7 @@ def test_a_scenario_over_a_call_that_showed_nothing_never_holds(
     asked: set[str] = set()
     for policy in promise.policies:
         for case in promise.cases:
-            seen = [blank(policy)] * (promise.call.copies if promise.call else 1)
+            seen = (blank(policy),) * (promise.call.copies if promise.call else 1)
             key = Key(cell="c", door="sandbox", policy=policy, promise=promise.id, case=case)
             trial = Watched(key, promise, seen=seen, control=seen, started=SandboxState(state="on", why=""))
             trial.asked = asked

@@ -11,8 +11,8 @@ import pytest
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.api import Trial
 from pytest_codexsandbox.commands import selftest
+from pytest_codexsandbox.diagnosis import judge
 from pytest_codexsandbox.diagnosis.judge import Judged
-from pytest_codexsandbox.harness import trial_runner
 from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.verdict import Verdict
@@ -66,7 +66,7 @@ def test_it_fails_when_the_judge_is_lenient(monkeypatch: pytest.MonkeyPatch) -> 
     def lenient(promise: Promise, **words: Any) -> Judged:
         return Judged(verdict=Verdict.CONFORMS, direction="", reason="looks fine")
 
-    monkeypatch.setattr(trial_runner, "judge", lenient)
+    monkeypatch.setattr(judge, "judge", lenient)
     only(monkeypatch, *named(["leaks-netlink"]))
     assert run("--subject", "leaks-netlink", "--only", NETLINK) == 1
 

@@ -49,9 +49,21 @@ def test_every_command_explains_itself_with_examples(name: str, capsys: pytest.C
     shown = capsys.readouterr().out
     assert f"usage: codexsandbox {name}" in shown
     assert "examples:" in shown
-    module = cli.load(name)
-    assert module.EXAMPLES
-    assert cli.first_line(module) in shown.replace("%", "%%")
+    assert cli.load(name).EXAMPLES
+    first = cli.first_line(name)
+    assert first and first in shown.replace("%", "%%")
+
+
+def test_help_imports_no_command_and_no_door() -> None:
+    code = (
+        "import sys; from pytest_codexsandbox import cli\n"
+        "try: cli.main(['--help'])\n"
+        "except SystemExit: print('then', *sorted(sys.modules))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    loaded = [name.removeprefix("pytest_codexsandbox.") for name in out.partition("\nthen ")[2].split()]
+    assert "cli" in loaded
+    assert not [name for name in loaded if name.startswith(("commands.", "doors", "harness", "generators"))]
 
 
 def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,8 +13,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.support.call_environ import surroundings
-from pytest_codexsandbox.doors.support.policy_overrides import details_of
+from pytest_codexsandbox.doors.support.call_settings import details_of, surroundings
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.observation import Observation

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox.doors.support.call_output import exhausted_resource, parse
 from pytest_codexsandbox.doors.support.placeholders import fill, fill_act, in_order, looked_at, name_word, plan_word
-from pytest_codexsandbox.doors.support.probe_output import parse
-from pytest_codexsandbox.doors.support.resource_exhaustion import exhausted_resource
 from pytest_codexsandbox.errors import HarnessError, Unavailable
 from pytest_codexsandbox.model.act import Act, ActResult, Call, Given, PathState
 from pytest_codexsandbox.model.base_acts import CONFIGURED, FORBIDDEN, PLANTED, SEARCHED

@@ -100,7 +100,7 @@ class Enforcement:
             )
         )
         if policy:
-            events.seconds_in_codex += seen.seconds
+            events.pending.seconds_in_codex += seen.seconds
         if seen.ended == "lost":
             raise resources.pool.lose(cell.environment, seen.error)
         if seen.lacked:

@@ -14,7 +14,7 @@ from pytest_codexsandbox.harness.batteries import SHARED
 from pytest_codexsandbox.harness.codex_resolver import OneSubject
 from pytest_codexsandbox.harness.event_sink import JournalEvents
 from pytest_codexsandbox.harness.observation_cache import ObservationCache
-from pytest_codexsandbox.harness.trial_runner import prefetch
+from pytest_codexsandbox.harness.sandbox_runner import prefetch
 from pytest_codexsandbox.harness.worker_resources import WorkerOptions, WorkerResources
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
@@ -122,7 +122,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ObservationCache, Wa
     plan = Plan(preset="test", cells=(CELL,), promises=PROMISES, keys=keys)
     lines: list[Line] = []
     options, events = WorkerOptions(folder=Path("/f"), cache=Path("/c")), JournalEvents()
-    events.lines = lines
+    events.pending.lines = lines
     resources = WorkerResources(plan.cells, options, resolver=OneSubject(FakeSubject()), events=events)
     cache = ObservationCache(plan, resources)
     try:

@@ -1,5 +1,6 @@
 """A canary whose environment dies under it is asked again, not for ever, and no attempt is forgotten."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,7 +35,7 @@ class World:
         cache = SimpleNamespace(
             resources=SimpleNamespace(options=SimpleNamespace(folder=folder)),
             pool=SimpleNamespace(generation=lambda spec: self.count),
-            planned=lambda policy, group: (start, other),
+            batteries=defaultdict(lambda: SimpleNamespace(promises=(start, other))),
             observations=self._seen,
         )
         self.canaries = Canaries(cast("ObservationCache", cache), ((start, print), (other, print)))

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from pytest_codexsandbox.diagnosis.judge import judge_trial
 from pytest_codexsandbox.guest import escape_attempts
 from pytest_codexsandbox.harness.generators import factory
 from pytest_codexsandbox.harness.generators.case_cache import CheckOutcome
 from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
-from pytest_codexsandbox.harness.trial_runner import judge_trial
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import CommandResult
 from pytest_codexsandbox.model.generator import Finding

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pytest_codexsandbox.doors.support.probe_output import Spoken, parse
+from pytest_codexsandbox.doors.support.call_output import Spoken, parse
 
 NONCE = "n0nce"
 

@@ -1,15 +1,27 @@
-"""Probe output: separates the probe's lines from everything else that is printed on stdout. Pure.
+"""Call output: reads the end of a call: the probe's lines on stdout, and what the machine ran out of. Pure.
 
 Every line of the probe carries the call's nonce. A line that carries the nonce and violates the protocol is an error of
-its writer: then no line can be trusted.
+its writer: then no line can be trusted. If the machine or a container ran out of something, the end of a call says
+nothing about Codex.
 """
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, Final
 
 import msgspec
 
 from pytest_codexsandbox.model.act import ActResult
+from pytest_codexsandbox.model.command import CommandResult
+
+NO_ROOM: Final = ("ENOSPC", "EDQUOT", "SQLITE_FULL")
+# Codex does not quote SQLite's error. So a failure of its own database counts if the disk was full.
+NO_ROOM_TEXTS: Final = (
+    b"No space left on device",
+    b"database or disk is full",
+    b"failed to initialize sqlite state runtime",
+)
+NO_PROCESS: Final = b"Resource temporarily unavailable"
+FULL: Final = 16 << 20  # bytes: a disk with less counts as full, even if space is freed meanwhile
 
 
 class Spoken(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,3 +104,20 @@ class _Listener:
             return "a second row for one act"
         self.rows[done.act] = done
         return ""
+
+
+def exhausted_resource(ended: CommandResult, rest: bytes = b"", *, errnos: Sequence[str] = ()) -> str:
+    """Returns what the kernel refused to a call for lack of a resource, or "".
+
+    `rest`: the call's other output. `errnos`: of its acts.
+    """
+    said = (ended.stderr, rest)
+    if ended.oom_kills and ended.ended in ("exit", "signal") and ended.code == 137:
+        return f"the environment's memory was full: the kernel ended {ended.oom_kills} of its processes"
+    if ended.refused_processes and ("EAGAIN" in errnos or any(NO_PROCESS in text for text in said)):
+        told = f"the kernel refused {ended.refused_processes} (pids_limit of the profile, --pids-limit)"
+        return f"the environment may have no more processes: {told}"
+    no_room = any(one in NO_ROOM for one in errnos) or any(words in text for words in NO_ROOM_TEXTS for text in said)
+    if no_room and 0 <= ended.room < FULL:
+        return f"the environment's disk is full: {ended.room >> 10} KiB were left when the call ended"
+    return ""
