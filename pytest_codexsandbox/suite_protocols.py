@@ -48,7 +48,7 @@ class SuiteTrial:
         self.seen: tuple[Observation, ...] = ()  # calls of Codex that the rows refer to, and
         self.control: tuple[Observation, ...] = ()  # the same calls without a sandbox
         # A suite that needs a sandbox must say that it was on: otherwise its promises with needs="sandbox" are broken.
-        self.started = SandboxState(state="unknown", why="the suite does not say")
+        self.started = SandboxState(state="unknown", why="the suite gives no reason")
 
     @property
     def asks_for_sandbox(self) -> bool:

@@ -1,4 +1,4 @@
-"""Write down what a run violated as known deviations, in the fewest entries.
+"""Record the violations of a run as known deviations, in the fewest entries.
 
 `update JOURNAL` adds an entry for every violation that no entry covers. It removes entries whose promise holds again,
 and narrows entries that cover too much. Comments and order of FILE stay. It leaves `owner` (who looks at the entry
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     for draft in new:
         _append(document, entry_of(draft, today, before.get(old_of.get(draft.promise, ""), {})))
     _finish(document, options.output)
-    print(f"{_many(len(new))} added, {_many(len(gone))} taken out", file=sys.stderr)
+    print(f"{_many(len(new))} added, {_many(len(gone))} removed", file=sys.stderr)
     if any(not draft_has_owner(draft, before, old_of) for draft in new):
         print("next: fill in owner and issue of each; a run refuses them empty", file=sys.stderr)
     return 0

@@ -1,6 +1,6 @@
-"""Print the JSON Schema of what a run leaves behind.
+"""Print the JSON Schema of a run's journal.
 
-`journal` (the default): of each line of journal.ndjson. The same file lies in the wheel.
+`journal` (the default): the schema of each line of journal.ndjson. The wheel holds the same file.
 """
 
 import argparse

@@ -152,7 +152,7 @@ def test_a_price_follows_the_profile() -> None:
     assert "/proc stays masked, so that" in price(stays, masked)
     assert price(stays, open_) == stays.price
     assert "where the engine masks /proc it stays masked" in price(stays, ANYWHERE)
-    assert "is bare" in price(bare, masked)
+    assert "are exposed" in price(bare, masked)
     assert price(bare, open_) == bare.price
 
 

@@ -19,7 +19,7 @@ from pytest_codexsandbox.model.story_log import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.suite_protocols import SuiteTrial
 
-UNCONFINED: Final = "nothing was around the generators, as asked"
+UNCONFINED: Final = "generators ran without confinement, as requested"
 
 
 class CheckResult(Protocol):
@@ -56,7 +56,9 @@ class RealGeneratorTrial(SuiteTrial):
     def __init__(self, key: Key, promise: Promise, *, cell: Cell, cases: GeneratorSource) -> None:
         super().__init__(key, promise)
         self.cell, self._cases = cell, cases
-        self.started = SandboxState(state="on", why="a file is judged here, and no sandbox")  # off: nothing confined
+        self.started = SandboxState(
+            state="on", why="this promise judges a file, not a sandbox"
+        )  # off: nothing confined
         self.skipped: list[str] = []  # why a check could not be made
         self.blocked_by = ""
 
@@ -83,7 +85,7 @@ class RealGeneratorTrial(SuiteTrial):
             return Record(
                 key=self.key,
                 verdict=Verdict.BLOCKED,
-                reason=f"it cannot be asked while {self.blocked_by} is red",
+                reason=f"it cannot be checked while {self.blocked_by} is red",
                 blocked_by=self.blocked_by,
             )
         if self.skipped:
