@@ -71,7 +71,7 @@ _PASSED: Final = (
 def add(parser: argparse.ArgumentParser) -> None:
     door = default_door("commands")
     parser.add_argument(
-        "--door", choices=measured_doors(), default=door, help=f"how the command reaches Codex ({door})"
+        "--door", choices=measured_doors(), default=door, help=f"the door to Codex for the command ({door})"
     )
     parser.add_argument("--url", type=filled, help="a GET request to it must get 200 in the sandbox")
     parser.add_argument(

@@ -35,7 +35,7 @@ _CARRIED: Final = ("issue", "owner", "until", "reason")
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("update",))
-    parser.add_argument("journal", type=Path, metavar="JOURNAL", help="of a finished run, or its folder")
+    parser.add_argument("journal", type=Path, metavar="JOURNAL", help="the journal of a finished run, or its folder")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="change this file; without it: print entries")
     parser.add_argument("--today", type=datetime.date.fromisoformat, metavar="DATE", help="instead of today's date")
 

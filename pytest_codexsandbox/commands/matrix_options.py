@@ -42,7 +42,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--codex-docker-hosts", **listed, metavar="URL[,URL…]", help="engines that share the containers"
     )
     parser.add_argument(
-        "--codex-report-dir", type=filled, metavar="DIR", help="whose journals durations are learned from"
+        "--codex-report-dir",
+        type=filled,
+        metavar="DIR",
+        help="folder with the journals that durations are learned from",
     )
 
 

@@ -16,7 +16,12 @@ EXAMPLES: Final = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "what", nargs="?", default="journal", choices=("journal",), metavar="journal", help="of what (default: journal)"
+        "what",
+        nargs="?",
+        default="journal",
+        choices=("journal",),
+        metavar="journal",
+        help="the file to describe (default: journal)",
     )
 
 

@@ -28,7 +28,7 @@ def refuse_beside_paths(typed: Collection[str], *, paths: bool) -> None:
     if "budget" in typed and paths:
         raise InputError(
             "--codex-budget has no effect beside tests of your own",
-            why="how long those take is not known",
+            why="their durations are not known",
             next_step="leave out the option, or measure the shipped promises alone: pytest --codex-matrix "
             "--codex-budget 10m",
         )
