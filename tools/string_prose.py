@@ -10,7 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-PACKAGES: Final = ("commands", "diagnosis", "harness", "journal", "pytest_plugin", "reports", "selftest")
+PACKAGES: Final = (
+    *("commands", "diagnosis", "doors", "harness", "journal", "pytest_plugin", "reports", "selftest", "system"),
+    ".",  # the modules beside the packages
+)
 DATA: Final = (
     "pytest_codexsandbox/diagnosis/**/*.toml",
     "matrix/**/*.toml",
@@ -47,7 +50,8 @@ def findings(root: Path) -> Iterator[tuple[str, str]]:
 def texts(root: Path) -> Iterator[Text]:
     """Yields each text for users: of the packages, then of the data."""
     for package in PACKAGES:
-        for path in sorted((root / "pytest_codexsandbox" / package).rglob("*.py")):
+        folder = root / "pytest_codexsandbox" / package
+        for path in sorted(folder.glob("*.py") if package == "." else folder.rglob("*.py")):
             name = path.relative_to(root).as_posix()
             for line, text in strings(ast.parse(path.read_text(encoding="utf-8"))):
                 yield Text(f"{name}:{line}", text)

@@ -124,8 +124,8 @@ texts = ['nobody said this pattern']
 
 def test_each_listed_package_and_each_pattern_has_texts_for_users() -> None:
     places = {one.place.partition(":")[0] for one in string_prose.texts(ROOT)}
-    packages = {place.split("/")[1] for place in places if place.endswith(".py")}
-    assert packages == set(string_prose.PACKAGES)
+    modules = [place.removeprefix("pytest_codexsandbox/") for place in places if place.endswith(".py")]
+    assert {name.partition("/")[0] if "/" in name else "." for name in modules} == set(string_prose.PACKAGES)
     assert [pattern for pattern in string_prose.DATA if not places & _files(pattern)] == []
 
 

@@ -110,7 +110,7 @@ def test_a_binary_that_hangs_ends_by_its_limit(matrix: Matrix, tmp_path: Path) -
     )
     assert run.code == 4, run.out
     assert "Traceback" not in run.out
-    assert "`codex --version` did not end within " in run.out
+    assert "`codex --version`" in run.out
 
 
 MEASURED_OTHERWISE = """

@@ -9,23 +9,19 @@ import pytest
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.cli import command_parser, main
 from pytest_codexsandbox.commands import generator_try
-from pytest_codexsandbox.commands.generator_text import Case, Head, screen
+from pytest_codexsandbox.commands.generator_text import Case, screen
 from pytest_codexsandbox.environments.container import planned_availability
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.matrix.generator_cells import writers
 from pytest_codexsandbox.matrix.load import load
 from pytest_codexsandbox.model.generator import Claim
-from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.story_log import anonymous
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.terminal_style import Paint
+from tests.unit.commands.screen_builders import HEAD, case, key
 from tests.unit.reports import builders, generator_builders
 
-HEAD = Head(
-    name="mytool", codex="0.163.0", confined="bubblewrap /usr/bin/bwrap", corpus=205, spec="mytool render @CONFIG@"
-)
 PAINT = Paint(width=80, color=False, ascii=False)
 
 
@@ -36,18 +32,6 @@ def options(*words: str) -> argparse.Namespace:
 def cases(*words: str) -> list[str]:
     asked = writers(["good"], beside=None, base=Path.cwd())
     return [one.id for one in generator_try._cases(options(*words, "--", "good"), asked)]
-
-
-def case(*records: Record) -> Case:
-    story, claim = (
-        generator_builders.told("mytool", generator_builders.CASES[0]),
-        generator_builders.claimed("mytool", generator_builders.CASES[0]),
-    )
-    return Case(name="01-placement-0", why="It broke a file.", records=records, story=story, claim=claim.claim)
-
-
-def key(promise: str) -> Key:
-    return next(one for one in generator_builders.keys("mytool") if one.promise == promise)
 
 
 # ---- what is asked

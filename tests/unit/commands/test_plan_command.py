@@ -10,7 +10,7 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.commands.plan import as_json, calls
-from pytest_codexsandbox.commands.plan_text import Shown, as_text
+from pytest_codexsandbox.commands.plan_text import as_text
 from pytest_codexsandbox.environments.bubblewrap import bwrap_build
 from pytest_codexsandbox.environments.container import planned_availability
 from pytest_codexsandbox.environments.container.provision import keyrings, registry_ping
@@ -18,22 +18,14 @@ from pytest_codexsandbox.environments.container.provision.registry_ping import H
 from pytest_codexsandbox.harness.durations import GUESSED, GUESSED_STORY, GUESSED_STRAIN
 from pytest_codexsandbox.harness.feasibility import CONTAINERS
 from pytest_codexsandbox.matrix.plan import make
-from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.artifact_status import ArtifactStatus
 from pytest_codexsandbox.model.plan_key import NotPlanned
 from pytest_codexsandbox.model.plan_queries import PlanQuery
 from pytest_codexsandbox.releases.download_estimate import Forecast
 from tests import needs
-from tests.unit.matrix.builders import cell, plan, promise, traits
+from tests.unit.commands.screen_builders import PLAN, shown_with
+from tests.unit.matrix.builders import promise, traits
 from tests.unit.matrix.container_builders import SMALL, choice, written
-
-PLAN = plan(
-    promise("start.is-on"),
-    promise(),
-    promise("process.alone", call=Call(copies=16), policies=("read-only",)),
-    promise("dns.by-name", requires=("resolver:ours",)),
-    cells=(cell("0.136.0"), cell("0.163.0")),
-)
 
 
 @pytest.fixture(autouse=True)
@@ -50,14 +42,6 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def greeted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine says that it is there, and answers nothing else."""
     monkeypatch.setattr(planned_availability, "silent_engines", lambda hosts: {})
-
-
-def shown_with(downloads: dict[str, Forecast], **changed: Any) -> Shown:
-    words: dict[str, Any] = {"plan": PLAN, "downloads": downloads, "seconds": dict.fromkeys(IDS, 4.0)}
-    return Shown(**(words | changed))
-
-
-IDS = tuple(one.id for one in PLAN.cells)
 
 
 def test_calls_are_batteries_and_calls_of_their_own() -> None:
