@@ -22,15 +22,15 @@ from pytest_codexsandbox.releases.download_estimate import Forecast
 from pytest_codexsandbox.reports.terminal_style import Paint
 from pytest_codexsandbox.selftest.fake import Fake
 from pytest_codexsandbox.selftest.kill_rules import Fault, KillResult
-from tests.unit.matrix import builders as matrix
+from tests.unit.matrix.builders import cell, plan, promise
 from tests.unit.reports import builders, generator_builders
 
-PLAN: Final = matrix.plan(
-    matrix.promise("start.is-on"),
-    matrix.promise(),
-    matrix.promise("process.alone", call=Call(copies=16), policies=("read-only",)),
-    matrix.promise("dns.by-name", requires=("resolver:ours",)),
-    cells=(matrix.cell("0.136.0"), matrix.cell("0.163.0")),
+PLAN: Final = plan(
+    promise("start.is-on"),
+    promise(),
+    promise("process.alone", call=Call(copies=16), policies=("read-only",)),
+    promise("dns.by-name", requires=("resolver:ours",)),
+    cells=(cell("0.136.0"), cell("0.163.0")),
 )
 IDS: Final = tuple(one.id for one in PLAN.cells)
 HEAD: Final = generator_text.Head(
