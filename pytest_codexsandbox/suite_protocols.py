@@ -19,7 +19,7 @@ from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.suite_traits import SuiteTraits
 from pytest_codexsandbox.protocols import Door, Environment, Subject, WriteConfig
 
-_NOT_SAID: Final = SandboxState(state="unknown", why="the suite does not say")
+_NOT_SAID: Final = SandboxState(state="unknown", why="the suite gives no reason")
 Side = tuple[str, str]
 """A door and a policy: a column of a cell."""
 

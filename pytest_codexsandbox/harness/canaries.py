@@ -85,7 +85,7 @@ class Canaries:
         if all(record.verdict is Verdict.NOT_APPLICABLE for record in records):
             return None
         wrong = [record for record in records if record.verdict not in _FINE]
-        return _words("the good canary was failed", wrong) if wrong else ""
+        return _words("the good canary did not pass", wrong) if wrong else ""
 
     def _rehearse(
         self, subject: Subject, cell: Cell, door: str, policy: str, pairs: list[tuple[Promise, Callable[..., object]]]
@@ -116,4 +116,4 @@ class Canaries:
 
 def _words(what: str, wrong: list[Record]) -> str:
     some = "; ".join(f"{record.key.promise}: {record.verdict.value} ({record.reason})" for record in wrong[:3])
-    return f"{what}: {some or 'it gave no result'}"
+    return f"{what}: {some or 'no result'}"

@@ -119,7 +119,7 @@ class BinaryGuard:
         if now != first:
             told = f"it was sha256 {first[:12]}, and is {f'{now[:12]} now' if now else 'gone'}"
             raise HarnessError(
-                "this Codex was replaced while the run went on",
+                "this Codex was replaced during the run",
                 where=binary,
                 why=told,
                 next_step="leave it alone until the run has ended, or measure a copy of it",

@@ -148,7 +148,9 @@ def _exempt(cache: ObservationCache, key: Key, promise: Promise) -> SandboxState
         return any(map(escaped, cache.observations(cell, key.door, key.policy, group)))
 
     if promise.topic not in STANDING and escapes(group) and not escapes(SHARED):
-        return SandboxState(state="off", why="what no sandbox lets through was done, seen from outside", alone=True)
+        return SandboxState(
+            state="off", why="a write that no sandbox allows went through, seen from outside", alone=True
+        )
     return SandboxState(state="on", why="exempt: a canary restrains itself")
 
 

@@ -52,7 +52,7 @@ class RealTrial(SuiteTrial):
                 copy=copy,
                 claim=claim or f"{what(spec)} works, and its effect is seen from outside",
                 saw=act_effects.describe(inside, spec)
-                + "".join(f"; {path} is not what it is in the control" for path in other),
+                + "".join(f"; {path} differs from the control" for path in other),
                 held=held,
                 control=act_effects.describe(outside, spec),
                 control_held=outside.row.ok and self._effect(outside, outside, spec, effect),

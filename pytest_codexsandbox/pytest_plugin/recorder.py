@@ -208,7 +208,7 @@ def lost_capability(key: Key, reason: str) -> Record:
         fingerprint=LOST_CAPABILITY,
         cause=f"A capability was lost: {reason}.",
         verdict="sandbox",
-        remedy="`codexsandbox capabilities --codex-bin PATH` shows what the build says of itself.",
+        remedy="`codexsandbox capabilities --codex-bin PATH` shows what the build reports about itself.",
     )
     return Record(key=key, verdict=Verdict.VIOLATES, direction="denied", reason=reason, diagnosis=cause)
 

@@ -208,7 +208,7 @@ class PytestRun:
     @cached_property
     def measurement(self) -> Measurement:
         if self.plan is None:
-            raise CodexSandboxError("nothing was planned yet", why="a fixture was asked for before collection ended")
+            raise CodexSandboxError("nothing was planned yet", why="a fixture was requested before collection ended")
         inside, parts = self.planner.generators_in, self.planner.parts
         options = WorkerOptions(
             generators_in=inside.id if inside else "",

@@ -18,7 +18,7 @@ from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.story_log import anonymous
 from pytest_codexsandbox.suite_protocols import SuiteTrial
 
-UNCONFINED: Final = "nothing was around the generators, as asked"
+UNCONFINED: Final = "generators ran without confinement, as requested"
 
 
 class CheckResult(Protocol):
@@ -55,7 +55,7 @@ class RealGeneratorTrial(SuiteTrial):
     def __init__(self, key: Key, promise: Promise, *, cell: Cell, cases: GeneratorSource) -> None:
         super().__init__(key, promise)
         self.cell, self._cases = cell, cases
-        self.started = SandboxState(state="on", why="a file is judged here, and no sandbox")
+        self.started = SandboxState(state="on", why="this promise judges a file, not a sandbox")
         self.shows_home = promise.topic != TRUST  # the text of a user's configuration may name any home
 
     def holds(self) -> None:

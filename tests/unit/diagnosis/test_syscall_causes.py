@@ -139,8 +139,7 @@ def test_what_is_not_about_the_start_says_nothing_of_it() -> None:
 
 def test_mount_setattr_is_told_only_where_it_is_refused_and_needed() -> None:
     """bubblewrap 0.13 calls it. Where the kernel has none (ENOSYS) bubblewrap goes another way."""
-    assert told_of(answered(mount_setattr="EPERM")).endswith(
-        "mount_setattr(2), which bubblewrap calls from 0.13 on (EPERM, by a filter of system calls)."
-    )
+    assert "mount_setattr(2)" in told_of(answered(mount_setattr="EPERM"))
+    assert "(EPERM, by a filter" in told_of(answered(mount_setattr="EPERM"))
     assert "mount_setattr" not in told_of(answered(mount_setattr="ENOSYS"))
     assert "mount_setattr" not in told_of(answered(mount_setattr="EPERM", userns="EPERM"))

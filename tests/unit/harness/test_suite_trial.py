@@ -29,7 +29,7 @@ def test_without_a_word_about_the_sandbox_only_a_promise_that_needs_none_holds(
     trial.rows.append(ROW)
     judged = judge_trial(trial, outcome="passed", message="")
     assert judged.verdict is verdict
-    assert "not known" in judged.reason
+    assert "could not determine" in judged.reason
 
 
 @pytest.mark.parametrize(

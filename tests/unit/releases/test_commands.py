@@ -126,7 +126,7 @@ def test_a_disagreement_with_golden_data_is_an_error_of_its_own(
     )
     monkeypatch.setattr(known_releases, "capabilities", lambda: {"0.136.0": other})
     assert cli.main(["capabilities", "0.136.0"]) == 1
-    assert "Codex 0.136.0 is not what was released: sandbox is 'sandbox', was 'none'" in capsys.readouterr().err
+    assert "0.136.0 differs from its release: sandbox is 'sandbox', was 'none'" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("warm")
