@@ -27,7 +27,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 FILE: Final = ROOT / "tests" / "lint" / "inventory.toml"
 AXES: Final = ("bwrap", "codex", "distros", "expectations", "generators", "profiles", "users")
 RENEW: Final = "python -m tools.pages"
-INSTALL: Final = "pip install -e '.[all]'"
+INSTALL: Final = "pip install -e ."
 _HEAD: Final = "# What users can name, by kind; tests/lint/test_inventory.py compares it with the program."
 
 
