@@ -12,6 +12,7 @@ from pytest_codexsandbox.reports.installed_formats import format_for, known_form
 from pytest_codexsandbox.reports.writer import reports, write
 from tests.unit.reports import builders, generator_builders
 
+SHOW_THE_FOLDER = ("html", "json", "markdown")
 FILES = {one.name: one.file_name for one in load_formats(known_formats())}
 
 
@@ -57,7 +58,7 @@ def test_a_format_writes_its_file_and_nothing_else(tmp_path: Path, name: str) ->
 
 
 def test_a_folder_whose_name_is_no_utf_8_is_spelled(tmp_path: Path) -> None:
-    for name in FILES:
+    for name in SHOW_THE_FOLDER:
         write(load_format(name), builders.red(), tmp_path, run_dir=Path("r\udce9sum\udce9"))
         assert "sum" in (tmp_path / FILES[name]).read_text(encoding="utf-8")
     json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
