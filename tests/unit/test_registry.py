@@ -65,19 +65,20 @@ def test_two_defaults_for_one_use_are_refused_and_both_are_named(folder: Path) -
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "why", "next_step"),
     [
-        ("class Other:\n    name = 'other'\n    is_control = False\n", "AttributeError"),
-        ("class Other(ToyDoor):\n    name = 'another'\n", ""),
-        ("import no_such_module\n", "ModuleNotFoundError"),
+        ("class Other:\n    name = 'other'\n    is_control = False\n", "AttributeError", "subclass"),
+        ("class Other(ToyDoor):\n    name = 'another'\n", "", 'name = "other"'),
+        ("import no_such_module\n", "ModuleNotFoundError", "install its package again"),
     ],
 )
-def test_what_is_wrong_with_a_door_is_said_with_its_package(folder: Path, text: str, why: str) -> None:
+def test_what_is_wrong_with_a_door_is_said_with_its_package(folder: Path, text: str, why: str, next_step: str) -> None:
     install(folder, more=text)
     with pytest.raises(InputError, match="'other'") as caught:
         doors()
     assert caught.value.where.startswith("other_door:Other")
     assert "toy-doors" in caught.value.where
+    assert next_step in caught.value.next_step
     assert caught.value.why.startswith(why)
 
 

@@ -97,3 +97,8 @@ def test_what_is_wrong_in_a_file_is_said_with_its_place(tmp_path: Path, text: st
     error = refused(tmp_path, text)
     assert words in error.what
     assert place in error.where
+
+
+def test_an_empty_axis_is_refused_with_its_values(tmp_path: Path) -> None:
+    assert refused(tmp_path, 'releases = ["installed"]\n').why == "known: docker, local"
+    assert refused(tmp_path, 'environments = ["local"]\nreleases = []\n').why == "known: installed, or a version"
