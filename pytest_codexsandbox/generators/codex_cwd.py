@@ -14,7 +14,7 @@ from pytest_codexsandbox.generators.launches import work
 from pytest_codexsandbox.guest.subcommands import VALUED
 from pytest_codexsandbox.model.generator import CaseRun, CodexLaunch, ExpectedPolicy, Finding
 
-CLAIM: Final = "Codex is started in the workspace that the generator was told"
+CLAIM: Final = "Codex is started in the requested workspace"
 ELSEWHERE: Final = "started-elsewhere"
 _CHANGES: Final = ("-C", "--cd")
 

@@ -68,6 +68,6 @@ def read(state: FileState) -> bytes:
     except OSError as problem:
         raise HarnessError("a file of a generator is gone", where=state.stored, why=str(problem)) from problem
     if hashlib.sha256(content).hexdigest() != state.sha256:
-        why = "it holds something else now" if state.stored else "only the files of the last run are kept"
+        why = "its content has changed" if state.stored else "only the files of the last run are kept"
         raise HarnessError("a file of a generator cannot be read", where=state.stored, why=why)
     return content

@@ -98,7 +98,7 @@ class Runner:
         left = disk_space.least([str(self._here.root)])
         said = (word for one in told for word in (one.stderr, one.stdout, one.reason, one.error))
         if 0 <= left < FULL and any(NO_ROOM in word for word in said):
-            why = f"{left >> 10} KiB are left"
+            why = f"{left >> 10} KiB are free"
             raise HarnessError("a generator failed because the disk is full", where=str(self._here.root), why=why)
 
     def _before(self) -> None:
@@ -115,10 +115,10 @@ class Runner:
         values = self.values(asked, number)
         declaration = asked.generator.declaration
         if declaration.needs_network and self.confinement.bwrap:
-            raise Unavailable("the generator needs a network, and it has none while it is confined", next_step=NEXT)
+            raise Unavailable("the generator needs a network, but it is confined without one", next_step=NEXT)
         calls_codex = declaration.codex_on_path or asked.generator.spec.words[:1] == (required_paths.CODEX,)
         if calls_codex and not asked.codex:
-            raise Unavailable("the generator calls Codex, and this cell has no Codex for it")
+            raise Unavailable("the generator calls Codex, but this cell has no Codex for it")
         works = declaration.codex_on_path
         stubs = self._stubs_of(works=works)
         made = self._made(asked)

@@ -274,7 +274,7 @@ class Agent:
             return
         self._ending = True
         for scope in self.scopes.live:
-            scope.lose("the agent was told to end while this ran")
+            scope.lose("the agent was stopped while this ran")
         waiting = [int(_LONGEST_END / 0.01)]
 
         def look() -> None:

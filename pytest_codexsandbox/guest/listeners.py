@@ -68,7 +68,7 @@ class Listeners:
             if not ready:
                 return
             if time.monotonic() > limit:
-                raise OverflowError(f"more arrives outside than can be looked at in {_LONGEST_TAKING:.0f} s")
+                raise OverflowError(f"more data arrives outside than can be read within {_LONGEST_TAKING:.0f} s")
             for fd, _ in ready:
                 self._acts.get(fd, lambda: None)()
 

@@ -284,7 +284,7 @@ class ProcessScope:
             "signal": os.WTERMSIG(self._status) if by_signal and not self._timed_out else 0,
             "stdout_total": self.out.total,
             "seconds": seconds,
-            "error": self._lost or (f"{why}: not done after {seconds:.1f} s, ended" if self._timed_out else ""),
+            "error": self._lost or (f"{why}: not finished after {seconds:.1f} s, ended" if self._timed_out else ""),
             "readings": self._readings,
             "survivors": self._survivors,
             "oom_kills": memory_limits.oom_kills() - self._oom_kills,

@@ -94,7 +94,7 @@ class Worlds:
         try:
             return self._live[id]
         except KeyError:
-            raise LookupError(f"there is no world {id!r}: it was cleared, or is of another environment") from None
+            raise LookupError(f"there is no world {id!r}: it was cleared, or belongs to another environment") from None
 
     # ---- laying
     def lay(self, world: World, given: list[dict[str, Any]]) -> None:
@@ -127,7 +127,7 @@ class Worlds:
         elif kind in ("sqlite", "sqlite-wal", "sqlite-held"):
             self._ask_keeper(kind, path, content)
         else:
-            raise ValueError(f"nobody knows how to lay a {kind!r}")
+            raise ValueError(f"unknown kind of file: {kind!r}")
 
     def _ask_keeper(self, kind: str, path: str, content: str = "") -> str:
         """Asks the SQLite helper, and replaces one that has ended, but not to read rows.
@@ -185,7 +185,7 @@ class Worlds:
             return path
         if path == os.path.join(self._folder, "rig.sock"):
             return self._folder
-        raise LookupError(f"{path} is no path of this world")
+        raise LookupError(f"{path} is not a path of this world")
 
     # ---- leftovers
     def litter(self, world: World, known: list[str]) -> list[str]:

@@ -88,8 +88,8 @@ def ruled_out(declaration: Declaration, case: str, version: str) -> str:
     told = [_deciding(declaration.semantics, wish, version) for wish in _wishes(declaration, one)]
     before = sorted({name_of(other) for other in told if other is not None and other < place})
     if before and all(other is not None and other < place for other in told):
-        return f"for Codex {version or 'of this build'} {' and '.join(before)} decides, whatever else is asked"
-    return f"the row speaks of Codex {one.when.get('version', '')}, and this is {version or 'a build'}"
+        return f"for Codex {version or 'of this build'} {' and '.join(before)} decides, whatever else is requested"
+    return f"the row applies to Codex {one.when.get('version', '')}, and this is {version or 'a build'}"
 
 
 def shadowed(declaration: Declaration, place: int) -> str:

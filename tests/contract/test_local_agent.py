@@ -123,8 +123,8 @@ def test_who_waits_too_long_for_a_shared_tmp_is_told_why(folder: Path) -> None:
             fcntl.flock(held, fcntl.LOCK_EX)
             done = environment.run(shell(world, "echo never"))
             assert done.ended == "not-started"
-            assert f"another run of ours on this machine (pid {RUN}) holds" in done.error
-            with pytest.raises(HarnessError, match="another run of ours"):
+            assert f"another run of codexsandbox on this machine (pid {RUN}) holds" in done.error
+            with pytest.raises(HarnessError, match="another run of codexsandbox"):
                 environment.spawn(shell(world, "echo never"))
         finally:
             os.close(held)

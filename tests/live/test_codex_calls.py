@@ -87,8 +87,8 @@ def test_a_start_of_work_is_recorded_and_swallowed_unless_it_is_declared(shop: C
 def test_calls_that_nobody_can_make_here_fail_at_once(shop: CaseRunner, codex: str) -> None:
     given = first(shop, codex, "codex login </dev/null; echo $?; codex update; echo $?")
     assert given.stdout.splitlines() == ["1", "1"]
-    assert "waits for a browser" in given.stderr
-    assert "`codex update` is not run" in given.stderr
+    assert "`codex login --with-api-key`" in given.stderr
+    assert "`codex update`" in given.stderr
 
 
 def test_an_installer_through_codex_is_tried_at_the_command_line(

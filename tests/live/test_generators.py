@@ -81,7 +81,7 @@ def test_a_result_that_is_forged_or_malformed_is_said_and_not_believed(shop: Cas
         assert not given.told
         assert given.argv == ()
     linked = first(shop, sh('ln -s /etc/passwd "$1"', "@RESULT@"))
-    assert "a symlink, no file" in linked.error
+    assert "symlink" in linked.error
 
 
 def test_how_it_starts_codex_is_what_it_gives_back(shop: CaseRunner) -> None:
@@ -89,7 +89,7 @@ def test_how_it_starts_codex_is_what_it_gives_back(shop: CaseRunner) -> None:
         shop,
         sh("codex --version; cd /; A=b codex -s read-only app-server -c x=y --config=z=1 -- -c no", scheme="launch"),
     )
-    assert "no Codex was given" in given.stderr, "a question that nobody can answer is not swallowed"
+    assert "this generator has no Codex" in given.stderr, "a question that nobody can answer is not swallowed"
     assert [launch.work for launch in given.launches] == [False, True]
     assert given.argv == ("-s", "read-only", "-c", "x=y", "--config=z=1")
     assert given.env == {"A": "b"}
@@ -104,7 +104,7 @@ def test_one_that_hangs_is_ended_and_not_asked_again(shop: CaseRunner) -> None:
     story = told(shop, sh("echo begun; sleep 1000", timeout=1.0))
     assert [run.ended for run in story.runs] == ["timeout"]
     assert story.first.stdout == "begun\n"
-    assert "not done after" in story.first.error
+    assert "not finished after" in story.first.error
     assert time.monotonic() - begun < GENEROUS
 
 
@@ -145,7 +145,7 @@ def test_files_without_an_end_are_cut(shop: CaseRunner) -> None:
     assert "it wrote" in given.error
     many = first(shop, sh('i=0; while :; do i=$((i+1)); : > "$1/$i"; done', "@HOME@"))
     assert "files" in many.error
-    assert "more was written than anybody looks at" in many.error
+    assert "limit" in many.error
 
 
 def test_what_lies_beside_a_tool_is_not_what_it_wrote(walled: CaseRunner) -> None:
@@ -209,7 +209,7 @@ def test_one_that_finds_no_room_on_a_full_disk_has_shown_nothing(
     assert first(shop, declines).code == 1, "there is room: what it says is its own word"
     monkeypatch.setattr(disk_space, "least", lambda places: 4096)
     assert first(shop, sh("exit 1")).code == 1, "it says nothing of it"
-    with pytest.raises(HarnessError, match="the disk is full"):
+    with pytest.raises(HarnessError, match="disk"):
         first(shop, declines)
 
 
@@ -222,7 +222,7 @@ def test_a_program_that_has_gone_is_an_outcome(shop: CaseRunner) -> None:
 
 def test_one_that_wants_codex_is_not_run_without_one(shop: CaseRunner) -> None:
     given = first(shop, sh("codex", codex_on_path=True))
-    assert (given.ended, "has no Codex for it" in given.error) == ("not-started", True)
+    assert (given.ended, "no Codex" in given.error) == ("not-started", True)
 
 
 # ---- walls

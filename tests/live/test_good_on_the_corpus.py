@@ -18,13 +18,13 @@ DECLINED = (  # of files that Codex loads, and of wishes that can be written dow
     "the file says default_permissions",
     "the file has 2 names",
     "the file is read-only",
-    "this is no file",
+    "this is not a file",
     "the file cannot be written",
     "what Codex enforces on",
-    "Codex can start no sandbox here",
+    "Codex cannot start a sandbox here",
     "the root ",
 )
-PROJECT = ".codex/config.toml says sandbox_mode"
+PROJECT = ".codex/config.toml sets sandbox_mode"
 
 
 def told(shop: CaseRunner, name: str, case: Case) -> CaseRun | None:

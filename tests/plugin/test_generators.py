@@ -313,8 +313,8 @@ def test_each_row_of_a_decision_matrix_is_red_or_green_by_its_own_word(matrix: M
     assert [found[name, "row-04"].verdict for name in (SAYS, DOES)] == [Verdict.CONFORMS] * 2
     reasons = [found[name, case].reason for name in (SAYS, DOES, agrees) for case in ("row-03", "row-05")]
     assert set(reasons) == {
-        "the row speaks of Codex <0.150, and this is 0.163.0",
-        "for Codex 0.163.0 row-04 decides, whatever else is asked",
+        "the row applies to Codex <0.150, and this is 0.163.0",
+        "for Codex 0.163.0 row-04 decides, whatever else is requested",
     }
     assert "--case row-02 --codex-bin" in run.out
     assert "mine.toml" in run.out.partition("again")[2]

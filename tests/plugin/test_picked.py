@@ -79,7 +79,7 @@ def test_a_budget_leaves_out_the_cells_that_took_long_before(matrix: Matrix, wor
     assert {cell.subject for cell in journal.plan.cells} == {"after"}
     gone = [one for one in journal.plan.not_planned if one.kind == "budget"]
     assert [one.what.rpartition("~")[2] for one in gone] == ["codex-before"]
-    assert "not planned, no room in --codex-budget 5m: " in run.out
+    assert "not planned, not within --codex-budget 5m: " in run.out
     assert journal.end is not None
     (spent,) = journal.end.cells
     calls = [call for call in journal.calls if not call.control]
@@ -90,7 +90,7 @@ def test_a_budget_leaves_out_the_cells_that_took_long_before(matrix: Matrix, wor
 def test_a_budget_without_room_is_an_error_and_not_an_empty_run(matrix: Matrix) -> None:
     run = matrix.run(SHORT, "--codex-budget=1s", files=earlier("2020-01-01T00-00-00", slow="after"))
     assert run.code == 4, run.out
-    assert "no room for a single cell" in run.out
+    assert "too short for a single cell" in run.out
 
 
 @needs.npm()  # PICKED names releases that npm alone has

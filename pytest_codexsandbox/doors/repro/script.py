@@ -85,7 +85,7 @@ def repro_script(
 
 def _nothing(observation: Observation) -> str:
     why = (observation.error or "this call was never started").replace("\n", " ")
-    return f"#!/bin/sh\n{remark(why)}\necho 'nothing was run that could be shown again' >&2\nexit 2\n"
+    return f"#!/bin/sh\n{remark(why)}\necho 'there is nothing to reproduce' >&2\nexit 2\n"
 
 
 def _calls_codex(observation: Observation) -> bool:
@@ -131,9 +131,7 @@ def _head(observation: Observation, chosen: Mapping[str, Act]) -> list[str]:
     ]
     for act_id, act in chosen.items():
         row = observation.rows.get(act_id)
-        said = (
-            "did not get there" if row is None else "worked" if row.ok else f"{row.errno or row.detail} at {row.step}"
-        )
+        said = "was not reached" if row is None else "worked" if row.ok else f"{row.errno or row.detail} at {row.step}"
         lines.append(f"{act_id} ({act.verb} {act.path}): {said}")
     return lines[:20]
 

@@ -31,5 +31,5 @@ def exhausted_resource(ended: CommandResult, rest: bytes = b"", *, errnos: Seque
         return f"the environment may have no more processes: {told}"
     no_room = any(one in NO_ROOM for one in errnos) or any(words in text for words in NO_ROOM_TEXTS for text in said)
     if no_room and 0 <= ended.room < FULL:
-        return f"the environment's disk is full: {ended.room >> 10} KiB were left when the call ended"
+        return f"the environment's disk is full: {ended.room >> 10} KiB were free when the call ended"
     return ""

@@ -15,7 +15,7 @@ from pytest_codexsandbox.generators.checks.findings import CheckFault, Control, 
 from pytest_codexsandbox.generators.checks.granted_policy import SPEAKS, Grants, as_kept, chosen, granted, layers, place
 from pytest_codexsandbox.model.generator import FREE, CaseRun, Declaration, ExpectedPolicy, Finding, GeneratorRun
 
-CLAIM = "the arguments say what was asked, as Codex reads them"
+CLAIM = "the arguments, as Codex reads them, match the request"
 _TYPES: Final[Mapping[Path, type | tuple[type, ...]]] = {
     ("sandbox_mode",): str,
     ("approval_policy",): (str, dict),
@@ -72,13 +72,13 @@ def misread(story: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Iterat
 def _wrong(one: Override) -> Iterator[CheckFault]:
     shown = f"{'.'.join(one.path)}={one.raw}"[:200]
     if one.fault:
-        yield CheckFault(reason="no-override", saw=f"{one.raw!r}: {one.fault}: Codex ends at once", direction="denied")
+        yield CheckFault(reason="no-override", saw=f"{one.raw!r}: {one.fault}: Codex exits at once", direction="denied")
         return
     if any('"' in key or "'" in key for key in one.path):
-        saw = f"{shown!r}: quotes in a key are no quotes for Codex: it sets {one.path}"
+        saw = f"{shown!r}: Codex does not unquote keys: it sets {one.path}"
         yield CheckFault(reason="quoted-key", saw=saw, direction="denied")
     if _is_mistyped(one) or (one.became_text and one.raw.strip()[:1] in ("[", "{")):
-        saw = f"{shown!r}: Codex reads {one.value!r}, a {type(one.value).__name__}, and ends at once"
+        saw = f"{shown!r}: Codex reads {one.value!r}, a {type(one.value).__name__}, and exits at once"
         yield CheckFault(reason="becomes-a-string" if one.became_text else "wrong-type", saw=saw, direction="denied")
 
 
@@ -105,7 +105,9 @@ def _policy(grants: Grants, expect: ExpectedPolicy) -> Iterator[CheckFault]:
         )
         yield CheckFault(reason="another-mode", saw=saw, direction="leak" if wider else "denied")
     elif expect.network is not None and grants.network != expect.network:
-        saw = f"the network is {'on' if grants.network else 'off'}, and {'on' if expect.network else 'off'} was asked"
+        saw = (
+            f"the network is {'on' if grants.network else 'off'}, and {'on' if expect.network else 'off'} was requested"
+        )
         yield CheckFault(reason="another-network", saw=saw, direction="leak" if grants.network else "denied")
 
 
@@ -130,7 +132,7 @@ def _roots(grants: Grants, expect: ExpectedPolicy, world: dict[str, str]) -> Ite
     wider = {root for root in there - asked if not any(case_view.is_inside(root, one) for one in asked)}
     for root in sorted((there - asked) & (wider | pieces)):
         split = root in pieces
-        saw = f"{root!r} is granted, and was not asked{': it is a piece of what was' if split else ''}"
+        saw = f"{root!r} is granted, but was not requested{': it is a piece of a requested root' if split else ''}"
         yield CheckFault(reason="injected-root" if split else "root-added", saw=saw[:400], direction="leak")
 
 
@@ -148,7 +150,7 @@ def _control(story: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Contr
         bare = msgspec.structs.replace(expect, roots=())  # below `/` no root would count as an additional one
         return {fault.reason for fault in misread(story, longer, bare)}
 
-    broken = Control("an array that is no TOML is noticed", "becomes-a-string" in reasons("-c", "a=[x]"))
+    broken = Control("an array that is not TOML is noticed", "becomes-a-string" in reasons("-c", "a=[x]"))
     if not speaks(run) or expect.sandbox != "workspace-write":
         return broken
-    return all_hold((broken, Control("one root more is noticed", "root-added" in reasons(*_MORE))))
+    return all_hold((broken, Control("an extra root is noticed", "root-added" in reasons(*_MORE))))

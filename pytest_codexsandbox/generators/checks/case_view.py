@@ -10,7 +10,7 @@ from pytest_codexsandbox.model.contents import is_of_codex
 from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, FileState, GeneratorRun
 
 MISSING: Final = FileState(kind="missing")
-_SAYS_WHY: Final = "generator.exit-and-refusal-agree says why"
+_SAYS_WHY: Final = "see generator.exit-and-refusal-agree"
 _STEPS: Final = 8  # how many links to links are followed
 _ANY: Final = re.compile(r"@(?P<name>[A-Z][A-Z0-9_]*)@")
 _FIRST: Final = re.compile(rf"{_ANY.pattern}(?=/|$)")
@@ -137,8 +137,8 @@ def _is_there(before: Files, path: str, after: Files) -> bool:
 def not_asked(story: CaseRun) -> str:
     """Returns why nothing can be said about what this generator wrote; "" if something can."""
     if story.first.ended != "exit":
-        return f"it did not end by itself ({story.first.ended}): generator.ends-by-itself tells of that"
+        return f"it did not end by itself ({story.first.ended}): see generator.ends-by-itself"
     if refused(story.first) and untouched(story):
         return declined(story)
     truncated = next((one for one in results(story) if one.state.size > len(one.state.content)), None)
-    return f"{truncated.name} left {truncated.state.size} bytes: too many to be read" if truncated else ""
+    return f"{truncated.name} left {truncated.state.size} bytes: too large to be read" if truncated else ""

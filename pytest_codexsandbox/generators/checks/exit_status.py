@@ -32,7 +32,7 @@ from pytest_codexsandbox.model.generator import (
     is_silent,
 )
 
-CLAIM = "exit 0 means that it was done, and declined means that nothing was touched, with the reason told"
+CLAIM = "exit 0 means done; a refusal changes nothing and states its reason"
 _LONGEST: Final = 120  # characters shown of one call of Codex
 
 
@@ -48,8 +48,8 @@ def agrees(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
 def _told(story: CaseRun, declaration: Declaration) -> str:
     run = story.first
     if case_view.refused(run):
-        return f"it declined with {run.code}, {case_view.left(story)}, and said: {_reason(run)[:160]}"
-    return f"exit 0, and {_done(story, run, declaration) or 'everything was already as asked'}"
+        return f"it declined with {run.code}, {case_view.left(story)}, and printed: {_reason(run)[:160]}"
+    return f"exit 0, and {_done(story, run, declaration) or 'everything was already as requested'}"
 
 
 def discord(story: CaseRun, declaration: Declaration) -> Iterator[CheckFault]:
@@ -64,15 +64,15 @@ def _refusal(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> Ite
     if touched:
         diff = difference(case_view.text_before(story), case_view.config(run.files, story.world).content)
         yield CheckFault(
-            reason="declined-and-wrote", saw=f"exit {run.code}, and {listed(touched)} was touched", diff=diff
+            reason="declined-and-wrote", saw=f"exit {run.code}, and {listed(touched)} was changed", diff=diff
         )
     if declaration.refuse_exit and run.code not in declaration.refuse_exit and not (run.told and run.refused):
         declared = listed([str(code) for code in declaration.refuse_exit])
-        yield CheckFault(reason="undeclared-exit", saw=f"exit {run.code}; it declares {declared} for declining")
+        yield CheckFault(reason="undeclared-exit", saw=f"exit {run.code}; its declaration has {declared} for a refusal")
     if not _reason(run):
-        yield CheckFault(reason="no-reason", saw=f"exit {run.code}, and not a word why")
+        yield CheckFault(reason="no-reason", saw=f"exit {run.code}, without a reason")
     if _is_ordinary(story) and not wanted(story, declaration).refuses:
-        saw = f"nothing of the user's is in its way, and it declined: {_reason(run)[:160]}"
+        saw = f"nothing in the user's files prevents it, but it declined: {_reason(run)[:160]}"
         yield CheckFault(reason="declines-nothing", saw=saw)
 
 
@@ -87,7 +87,7 @@ def _reason(run: GeneratorRun) -> str:
 
 def _success(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> Iterator[CheckFault]:
     if wanted(story, declaration).refuses and not is_silent(declaration, story.wish, story.row):
-        saw = f"exit 0 on {story.wish.platform!r}, where it declares that it declines"
+        saw = f"exit 0 on {story.wish.platform!r}, where its declaration says that it declines"
         yield CheckFault(reason="should-have-declined", saw=saw)
     if not _done(story, run, declaration) and not already(story):
         yield CheckFault(reason="did-nothing", saw=f"exit 0; {_nothing(story, run)}")
@@ -155,8 +155,8 @@ def _control(story: CaseRun, declaration: Declaration) -> Control:
     wrote = msgspec.structs.replace(declined, files={**story.before, path: more})
     idle = msgspec.structs.replace(quiet, refused=False, code=0)
     tries = [
-        ("one byte more under a refusal", "declined-and-wrote", wrote),
-        ("a refusal without a word", "no-reason", _mute(declined)),
+        ("an extra byte despite a refusal", "declined-and-wrote", wrote),
+        ("a refusal without a reason", "no-reason", _mute(declined)),
         *([] if already(story) else [("exit 0 with nothing done", "did-nothing", idle)]),
     ]
     return all_hold(Control(f"{what} is noticed", word in _words(story, run, declaration)) for what, word, run in tries)

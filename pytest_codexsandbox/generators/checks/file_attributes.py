@@ -21,7 +21,7 @@ from pytest_codexsandbox.model.contents import OF_CODEX
 from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Declaration, Files, FileState, Finding
 
 STAY = "the mode, the owner and the links of the user's file stay as they are"
-NOTHING = "nothing is left behind but what was asked for"
+NOTHING = "nothing is left behind except the requested files"
 _OF_CODEX: Final = f"{OF_CODEX}*"
 _WATCHED: Final = ("@HOME@", "@CODEX_HOME@", "@WORKSPACE@")
 
@@ -30,7 +30,7 @@ def mode_owner_links(story: CaseRun, declaration: Declaration) -> tuple[Finding,
     if story.first.ended != "exit":
         return skipped(STAY, case_view.not_asked(story))
     if _entry(story.before).kind == "missing" and not _home_link(story.before):
-        return skipped(STAY, "the user has no file here")
+        return skipped(STAY, "the user has no file in this case")
     faults = of_first_run(
         altered(story.before, run.files, story.world, f"run {number}") for number, run in enumerate(story.runs, start=1)
     )
@@ -70,7 +70,7 @@ def altered(before: Files, after: Files, world: dict[str, str], name: str = "aft
             reason="mode-changed", saw=saw, direction="leak" if other.mode & ~one.mode & 0o077 else "denied"
         )
     if one.uid != other.uid:
-        yield CheckFault(reason="owner-changed", saw=f"{name}: it belonged to {one.uid}, and belongs to {other.uid}")
+        yield CheckFault(reason="owner-changed", saw=f"{name}: the owner was {one.uid}, and is {other.uid}")
     if one.links > 1 and other.links < one.links:
         saw = f"{name}: the file had {one.links} names, and has {other.links}: the other name keeps the old text"
         yield CheckFault(reason="hard-link-broken", saw=saw)
@@ -84,7 +84,9 @@ def _link(path: str, one: FileState, other: FileState, name: str) -> Iterator[Ch
             reason="link-replaced", saw=f"{name}: {path} was a link to {one.target}, and is a {other.kind} now"
         )
     elif one.target != other.target:
-        yield CheckFault(reason="link-changed", saw=f"{name}: {path} led to {one.target}, and leads to {other.target}")
+        yield CheckFault(
+            reason="link-changed", saw=f"{name}: {path} pointed to {one.target}, and points to {other.target}"
+        )
 
 
 def _altered(story: CaseRun) -> Control:
@@ -111,12 +113,12 @@ def no_leftovers(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...
     faults = of_first_run(left(story, run.files, declaration, number) for number, run in runs)
     trace = {"@CODEX_HOME@/.config.toml.codexsandbox": FileState(kind="file")}
     controls = [
-        Control("a name beside the file is noticed", any(left(story, {**story.before, **trace}, declaration, 1))),
+        Control("an extra file beside it is noticed", any(left(story, {**story.before, **trace}, declaration, 1))),
         Control("the same names pass", not any(left(story, story.before, declaration, 1))),
     ]
     count, own = len(story.runs[-1].files), _installed_here(story)
-    also = f"; on an empty home it leaves as well: {listed(own)}" if own else ""
-    saw = f"{count} names, each of them explained{also}"
+    also = f"; in an empty home it also leaves: {listed(own)}" if own else ""
+    saw = f"{count} names, each accounted for{also}"
     return as_findings(NOTHING, faults, control=all_hold(controls), saw=saw, direction="litter")
 
 

@@ -14,8 +14,8 @@ from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Declaration, Fi
 SECOND = "a second run changes nothing"
 THIRD = "a third run changes nothing"
 SIZE = "the file does not grow from run to run"
-IDLE = "no third run was made: the second left all as it found it, so that another would begin as that one did"
-MEANING = "what a later run leaves means the same"
+IDLE = "no third run: the second changed nothing, so a third would start from the same state"
+MEANING = "the file of a later run has the same meaning"
 
 
 def second_run_same(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
@@ -44,10 +44,10 @@ def not_run(story: CaseRun, number: int) -> str:
     if len(story.runs) < number and story.runs[-1].ended == "exit":
         return IDLE
     if len(story.runs) < number:
-        return f"there was no run {number}: the one before it ended by {story.runs[-1].ended}"
+        return f"no run {number}: the run before it ended by {story.runs[-1].ended}"
     late = next((one for one in story.runs[:number] if one.ended != "exit"), None)
     if late is not None:
-        return f"a run did not end by itself ({late.ended}): generator.ends-by-itself tells of that"
+        return f"a run did not end by itself ({late.ended}): see generator.ends-by-itself"
     declined = all(case_view.refused(one) for one in story.runs[:number])
     return f"it declined each time, and {case_view.left(story)}" if declined and case_view.untouched(story) else ""
 
@@ -96,7 +96,7 @@ def _touched(one: GeneratorRun, other: GeneratorRun, world: dict[str, str], numb
         and any(unlike(one, wordy, world, number))
         and not any(unlike(one, one, world, number))
     )
-    return Control("one byte more in the file, or one argument more, is noticed", held)
+    return Control("an extra byte in the file, or an extra argument, is noticed", held)
 
 
 def does_not_grow(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
@@ -105,7 +105,7 @@ def does_not_grow(story: CaseRun, declaration: Declaration) -> tuple[Finding, ..
         return skipped(SIZE, why)
     sizes = [case_view.config(run.files, story.world).size for run in story.runs]
     noticed = any(grown([sizes[0], sizes[0] + 1])) and not any(grown([sizes[0]] * 3))
-    control = Control("one byte more is noticed, the same size is not", noticed)
+    control = Control("an extra byte is noticed, the same size is not", noticed)
     return as_findings(SIZE, grown(sizes), control=control, saw=f"{', '.join(map(str, sizes))} bytes")
 
 
@@ -120,7 +120,7 @@ def same_meaning(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...
     why = not_run(story, 2)
     states = [case_view.config(run.files, story.world) for run in story.runs if run.ended == "exit"]
     why = why or ("it writes no file" if all(one.kind == "missing" for one in states) else "")
-    why = why or ("" if read(states[0].content).loads else "its first run left no TOML: generator.parses tells of that")
+    why = why or ("" if read(states[0].content).loads else "its first run left no TOML: see generator.parses")
     if why:
         return skipped(MEANING, why)
     faults = [
@@ -134,7 +134,7 @@ def same_meaning(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...
     return as_findings(
         MEANING,
         faults,
-        control=Control("one key more is noticed, another layout is not", held),
+        control=Control("an extra key is noticed, another layout is not", held),
         saw=f"{len(read(first).data)} keys at the root, the same after each run",
     )
 

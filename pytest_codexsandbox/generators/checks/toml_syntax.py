@@ -20,7 +20,7 @@ from pytest_codexsandbox.generators.checks.toml_lexer import Statement, bytes_of
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding, Marker
 
 CLAIM = "what was written is TOML 1.1"
-DECLINED = "a file that is no TOML is left alone, or repaired"
+DECLINED = "a file that is not TOML is left unchanged, or repaired"
 
 
 def parses(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
@@ -48,7 +48,7 @@ def parses(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
 
 def _cannot(story: CaseRun, *, loads: bool) -> str:
     if not loads and not written_alone(story) and case_view.untouched(story):
-        return "it writes no file, and has left the broken one alone"
+        return "it writes no file, and left the broken one unchanged"
     if case_view.before(story).kind == "missing" and all(
         one.state.kind == "missing" for one in case_view.results(story)
     ):
@@ -81,7 +81,7 @@ def wiped(before: bytes, after: bytes, ownership: Ownership, name: str = "afterw
     there = {one.path[-1:] for one in document(after).statements}
     gone = [written(path) for path in _users(_as_utf_8(before), ownership) if path[-1:] not in there]
     if gone and after != before:
-        saw = f"{name}: the file was broken, and of the user's is gone: {listed(gone)}"
+        saw = f"{name}: the file was broken, and the user's text is gone: {listed(gone)}"
         yield CheckFault(reason="broken-and-wiped", saw=saw, diff=difference(before, after))
 
 
@@ -130,7 +130,7 @@ def _control(after: bytes, markers: tuple[Marker, ...], before: bytes) -> Contro
         (
             Control("a line without a key is noticed", any(spoilt(b"", good + b"\n= no key\n", markers))),
             Control("a key that is written twice is noticed", any(spoilt(b"", _twice(good), markers))),
-            Control("a file that is in order passes", not any(spoilt(b"", good, markers))),
+            Control("a valid file passes", not any(spoilt(b"", good, markers))),
         )
     )
 

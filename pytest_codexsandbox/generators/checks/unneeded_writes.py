@@ -13,7 +13,7 @@ from pytest_codexsandbox.generators.checks.findings import CheckFault, Control, 
 from pytest_codexsandbox.generators.checks.idempotence import configurations, not_run
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Files, FileState, Finding
 
-TOUCHES = "a later run that has nothing to change touches nothing"
+TOUCHES = "a later run that has nothing to change writes nothing"
 
 
 def touches_nothing(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
@@ -22,7 +22,7 @@ def touches_nothing(story: CaseRun, declaration: Declaration) -> tuple[Finding, 
         return skipped(TOUCHES, why)
     files = [configurations(run.files, story.world) for run in story.runs]
     faults = of_first_run(rewritten(one, other, number) for number, (one, other) in enumerate(pairwise(files), 2))
-    return as_findings(TOUCHES, faults, control=_control(story), saw="the same inode and the same time of writing")
+    return as_findings(TOUCHES, faults, control=_control(story), saw="the same inode and modification time")
 
 
 def rewritten(before: Files, after: Files, number: int) -> Iterator[CheckFault]:
@@ -30,8 +30,8 @@ def rewritten(before: Files, after: Files, number: int) -> Iterator[CheckFault]:
     for path in sorted(before.keys() & after.keys()):
         one, other = before[path], after[path]
         if (one.kind, one.content) == (other.kind, other.content) and _was_touched(one, other):
-            how = "a new file was put in its place" if one.inode != other.inode else "it was written where it lies"
-            saw = f"run {number} wrote {path} anew with the same {other.size} bytes: {how}"
+            how = "a new file was put in its place" if one.inode != other.inode else "it was written in place"
+            saw = f"run {number} rewrote {path} with the same {other.size} bytes: {how}"
             yield CheckFault(reason="rewritten", saw=saw)
 
 
@@ -47,8 +47,8 @@ def _no_file(story: CaseRun) -> str:
 def _nothing_seen(story: CaseRun) -> str:
     """Returns why a rewrite might go unseen. Only a write in the first run shows that a write would be seen."""
     if not case_view.config(story.first.files, story.world).modified:
-        return "the files were looked at without their times"
-    return "" if any(_written_first(story)) else "its first run wrote nothing: there was nothing to change at all"
+        return "the files were recorded without their times"
+    return "" if any(_written_first(story)) else "its first run wrote nothing: there was nothing to change"
 
 
 def _written_first(story: CaseRun) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _changed(story: CaseRun) -> str:
     """Returns why the check is skipped if the second run changed bytes: it had something to change."""
     one, other = (configurations(run.files, story.world) for run in story.runs[:2])
     same = one.keys() == other.keys() and all(one[path].content == other[path].content for path in one)
-    return "" if same else "its second run changed bytes: generator.second-run-changes-nothing tells of that"
+    return "" if same else "its second run changed bytes: see generator.second-run-changes-nothing"
 
 
 def _control(story: CaseRun) -> Control:
@@ -74,4 +74,4 @@ def _control(story: CaseRun) -> Control:
     noticed = all(_was_touched(before[path], after[path]) for path in there)
     later = {path: msgspec.structs.replace(state, modified=state.modified + 1) for path, state in after.items()}
     held = noticed and any(rewritten(after, later, 2)) and not any(rewritten(after, after, 2))
-    return Control(f"the first run is seen to have written {', '.join(paths)}: by the inode or by the time", held)
+    return Control(f"the write of the first run is visible in {', '.join(paths)}: by the inode or by the time", held)

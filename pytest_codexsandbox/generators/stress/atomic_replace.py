@@ -27,8 +27,8 @@ from pytest_codexsandbox.generators.stress.strace_log import Syscall
 from pytest_codexsandbox.model.generator import Finding, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 
-CLAIM: Final = "whoever reads while it works finds the old file or the new one"
-UNSEEN: Final = "it runs in an environment, and who reads meanwhile, and strace, are here"
+CLAIM: Final = "a concurrent reader finds the old file or the new one"
+UNSEEN: Final = "it runs in an environment, but the reader and strace run on the host"
 _ROUNDS: Final = 2  # after the first; each: a first run, and one with another request
 _SLOW: Final = 4.0  # seconds of a round
 
@@ -75,7 +75,9 @@ def judged(changing: Sequence[Round], torn: Sequence[Round], path: str) -> tuple
 def _nothing(rounds: Sequence[Round]) -> str:
     refused = next((one.play.said for one in rounds if not one.play.well), "")
     return (
-        f"it changed no file ({refused})" if refused else "it changed no file: it gives arguments, or all is as asked"
+        f"it changed no file ({refused})"
+        if refused
+        else "it changed no file: it gives arguments, or the file was already as requested"
     )
 
 
@@ -148,9 +150,7 @@ def in_place(calls: Iterable[Syscall], path: str, *, there: bool) -> Iterator[Ch
             continue
         if call.takes_away and _holds(call.takes_away, path):
             if there:
-                yield CheckFault(
-                    reason="taken-away", saw=f"{call.name} takes the file away before another one is there"
-                )
+                yield CheckFault(reason="taken-away", saw=f"{call.name} removes the file before the new one exists")
             there = False
         reason, what = _in_one_place(call, path, there=there)
         if reason:
@@ -163,9 +163,9 @@ def _in_one_place(call: Syscall, path: str, *, there: bool) -> tuple[str, str]:
         return "", ""
     if call.makes or call.empties:
         if not there:
-            return "made-empty", "makes an empty file where it is read, which is filled later"
-        return ("emptied-first", "empties the file where it is read") if call.empties else ("", "")
-    return ("written-in-place", "writes into the file where it is read") if path in call.writes else ("", "")
+            return "made-empty", "creates an empty file at the final path and fills it later"
+        return ("emptied-first", "empties the file in place") if call.empties else ("", "")
+    return ("written-in-place", "writes into the file in place") if path in call.writes else ("", "")
 
 
 def _holds(gone: str, path: str) -> bool:
@@ -196,5 +196,5 @@ def _told(changing: Sequence[Round]) -> str:
     traced = sum(one.traced for one in changing)
     steps = sum(one.is_step(sight) for one in changing for sight in one.looks.seen)
     between = f"; {steps} times between two steps, with each key as before or as afterwards" if steps else ""
-    by = f"{traced} of them under strace" if traced else "without strace (apt install strace sees more)"
-    return f"{len(changing)} runs that changed the file, {by}; read {looks} times meanwhile, always whole{between}"
+    by = f"{traced} of them under strace" if traced else "without strace (to see more: apt install strace)"
+    return f"{len(changing)} runs that changed the file, {by}; read {looks} times meanwhile, always complete{between}"

@@ -27,7 +27,7 @@ from pytest_codexsandbox.generators.stress.strace import kept
 from pytest_codexsandbox.generators.stress.strace_log import Syscall
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
-CLAIM: Final = "two different requests at once leave a whole file that answers one of them, and nothing is lost"
+CLAIM: Final = "two different requests at once leave a complete file for one of them, and nothing is lost"
 _PLAIN: Final = 6
 # Milliseconds of delay for each change of a file. The longer delay exceeds the time between two starts on a busy
 # machine. The delays differ, so that each run is the last one in turn.
@@ -99,8 +99,8 @@ def _cannot(first: StressRun, second: StressRun, before: bytes | None) -> str:
         if not one.well:
             return f"it wrote nothing here: {one.said}"
     if before in (first.config, second.config):
-        return "it changed no file: it gives arguments, or all is as asked"
-    return "the two requests lead to the same file" if first.config == second.config else ""
+        return "it changed no file: it gives arguments, or the file was already as requested"
+    return "both requests lead to the same file" if first.config == second.config else ""
 
 
 def _plain(stage: Rig) -> Iterator[ConcurrentPair]:
@@ -150,16 +150,16 @@ def faults_of(pair: ConcurrentPair, alone: Alone, declaration: Declaration) -> I
         if play.outcome.ended != "exit":
             yield CheckFault(reason="does-not-end", saw=f"one of two at once: {play.said}", direction="denied")
     if not (pair.one.well or pair.other.well):
-        yield CheckFault(reason="both-declined", saw=f"neither was done: {pair.one.said}", direction="denied")
+        yield CheckFault(reason="both-declined", saw=f"neither run succeeded: {pair.one.said}", direction="denied")
     if content is None:
         yield CheckFault(reason="file-lost", saw="there is no file any more")
         return
     if not read(content).loads:
-        yield CheckFault(reason="half-a-file", saw=f"what two at once left: {read(content).fault}", diff=diff)
+        yield CheckFault(reason="half-a-file", saw=f"after two at once: {read(content).fault}", diff=diff)
         return
     yield from lost(before, content, own(story, declaration), "after two at once")
     if not any(_alike(content, one) for one in due(pair, alone)):
-        saw = f"{len(content)} bytes are neither what one of the two leaves, nor what one after the other does"
+        saw = f"{len(content)} bytes match neither one run alone nor one after the other"
         yield CheckFault(reason="lost-update", saw=saw, diff=diff)
     yield from left(story, pair.one.outcome.files, declaration, 1)
 
@@ -185,7 +185,7 @@ def control(pairs: Sequence[ConcurrentPair], alone: Alone, declaration: Declarat
     if seen_at_once:
         count = sum(bool(pair.overlap) for pair in seen_at_once)
         controls.append(
-            Control(f"both were at work at once in {count} of {len(seen_at_once)} traced rounds", count > 0)
+            Control(f"both were running at once in {count} of {len(seen_at_once)} traced rounds", count > 0)
         )
     return all_hold(controls)
 
@@ -206,4 +206,4 @@ def _told(pairs: Sequence[ConcurrentPair]) -> str:
     declined = sum(not pair.one.well or not pair.other.well for pair in pairs)
     how = f"{traced} of them with every change slowed down" if traced else "none of them slowed down: that needs strace"
     said = f"; in {declined} one of the two declined" if declined else ""
-    return f"{len(pairs)} rounds, {how}: each left what one after the other leaves{said}"
+    return f"{len(pairs)} rounds, {how}: each left the same as one after the other{said}"

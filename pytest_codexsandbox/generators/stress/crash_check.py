@@ -23,7 +23,7 @@ from pytest_codexsandbox.generators.stress.strace_log import CHANGING, Syscall, 
 from pytest_codexsandbox.model.generator import Finding
 
 CLAIM: Final = (
-    "killed at any call that changes a file, it leaves the old file or the new one, and the next run is right"
+    "killed at any call that changes a file, it leaves the old file or the new one, and the next run succeeds"
 )
 _SLOW: Final = 1.0  # seconds of a run
 _TORN: Final = ("half-a-file", "emptied-first", HALF_DONE)
@@ -107,15 +107,15 @@ def _cannot(first: StressRun, second: StressRun, plain: StressRun, calls: Sequen
     if not plain.well:
         return f"it wrote nothing here: {plain.said}"
     if plain.config == stage.config(stage.lay()):
-        return "it changed no file: it gives arguments, or all is as asked"
+        return "it changed no file: it gives arguments, or the file was already as requested"
     if not (first.well and second.well and calls):
-        return f"strace does not work around it here: {first.said}"
+        return f"strace cannot trace it here: {first.said}"
     if not read(plain.config or b"").loads:
-        return "what it writes does not load: generator.parses tells of that"
+        return "what it writes does not load: see generator.parses"
     if first.config != plain.config and comparable(read(first.config or b"").data) != comparable(
         read(plain.config or b"").data
     ):
-        return "it writes something else each time: nobody can say which file is the new one"
+        return "it writes another file in each run, so the new file is unknown"
     return ""
 
 
@@ -147,7 +147,7 @@ def faults_of(strike: Kill, known: NotKilled) -> Iterator[CheckFault]:
         yield CheckFault(reason="does-not-recover", saw=f"{at}: the next run {strike.again.said}", direction="denied")
     elif not known.is_new(strike.again.config):
         diff = difference(known.new or b"", strike.again.config or b"")
-        yield CheckFault(reason="does-not-recover", saw=f"{at}: the next run leaves another file than ever", diff=diff)
+        yield CheckFault(reason="does-not-recover", saw=f"{at}: the next run leaves an unknown file", diff=diff)
 
 
 def _torn(left: bytes | None, known: NotKilled, at: str) -> CheckFault:
@@ -171,7 +171,7 @@ def control(strikes: Sequence[Kill], known: NotKilled, chosen: Choice) -> Contro
         (
             Control(text, bool(strikes) and not missed),
             Control(seen, not chosen.unseen),
-            Control("a part of the new file is taken for what it is", any(_notices(one, known) for one in strikes[:1])),
+            Control("a part of the new file is recognised", any(_notices(one, known) for one in strikes[:1])),
         )
     )
 
@@ -195,7 +195,7 @@ def _told(strikes: Sequence[Kill], known: NotKilled, chosen: Choice) -> str:
     news = sum(one.left != known.old and known.is_new(one.left) for one in strikes)
     between = len(strikes) - olds - news
     steps = f", {between} times a file between two steps with each key of one of them" if between else ""
-    left = f"the old file was left {olds} times, the new one {news} times{steps}, and each next run was right"
+    left = f"the old file was left {olds} times, the new one {news} times{steps}, and each next run succeeded"
     return f"killed at {_tried(chosen)}: {left}{_unreachable(chosen)}"
 
 

@@ -60,7 +60,7 @@ class FileWatcher:
     def end(self) -> None:
         assert self._child.stdin is not None
         self._child.stdin.close()
-        told = msgspec.json.decode(self._line("say what it saw"))
+        told = msgspec.json.decode(self._line("report what it saw"))
         seen = tuple(
             FileSample(kind=one["kind"], content=base64.b64decode(one["content"]), looks=one["looks"], file=one["file"])
             for one in told["seen"]

@@ -32,7 +32,7 @@ from pytest_codexsandbox.generators.stress.remaining_content import comments, co
 from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, cannot, rig, shown
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
-TAKEN: Final = "a file in an older shape says the same afterwards as an empty one, and the user's words in it stay"
+TAKEN: Final = "a file in an older shape ends with the same values as an empty one, and the user's keys stay"
 _ESSENTIAL: Final = (LOADS, PLACES)
 
 
@@ -118,8 +118,8 @@ def _declined(move: Move) -> tuple[Finding, ...]:
         faults.append(CheckFault(reason="declines-older-shape", saw=f"it declines: {why}", direction="denied"))
     if after != move.older:
         diff = difference(move.older, after)
-        faults.append(CheckFault(reason="declined-and-wrote", saw=f"it declined, and wrote: {why}", diff=diff))
-    saw = f"{move.name} left no TOML ({read(move.older).fault}); it declined, and left every byte: {why}"
+        faults.append(CheckFault(reason="declined-and-wrote", saw=f"it declined, but wrote: {why}", diff=diff))
+    saw = f"{move.name} left no TOML ({read(move.older).fault}); it declined, and changed nothing: {why}"
     return as_findings(TAKEN, faults, control=_older(move), saw=saw)
 
 
@@ -128,15 +128,15 @@ def _same_as_alone(move: Move) -> tuple[Finding, ...]:
     alone = move.story.alone or b""
     theirs = users(move.users, move.older_owns)
     due = {path: value for path, value in leaves(read(alone).data).items() if path not in theirs}
-    claim = f"from {move.name}: what it sets has the values that it has where there was no file"
-    return values_remain(claim, due, move.story, example=alone, was="where there was no file", more=_older(move))
+    claim = f"from {move.name}: its keys have the same values as without a file"
+    return values_remain(claim, due, move.story, example=alone, was="without a file", more=_older(move))
 
 
 def _comments_stay(move: Move) -> tuple[Finding, ...]:
     """Checks that the comments which the older release had left are still there."""
     left = comments(move.older)
     theirs = tuple(text for text in comments(move.users) if text in left)
-    claim = f"from {move.name}: the user's comments that it had left stay"
+    claim = f"from {move.name}: the user's comments that it had kept stay"
     return comments_remain(claim, theirs, move.story, example=move.older, more=_older(move))
 
 
@@ -145,7 +145,7 @@ def _older(move: Move) -> Control:
 
 
 def _users_words(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
-    claim = f"from {move.name}: the user's words that it had left stay"
+    claim = f"from {move.name}: the user's keys that it had kept stay"
     theirs = _theirs(move, own(move.story, declaration))
     there, lost = placed(theirs, move.older)
     after = case_view.results(move.story)
@@ -160,7 +160,7 @@ def _users_words(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
     gone = f"; {move.name} itself had lost {listed([written(path) for path in lost])}" if lost else ""
     moved = [written(path) for path, place in there.items() if place != path]
     captured = f"; {move.name} had captured {listed(moved)}" if moved else ""
-    return as_findings(claim, faults, control=all_hold(controls), saw=f"{len(there)} are there{captured}{gone}")
+    return as_findings(claim, faults, control=all_hold(controls), saw=f"{len(there)} are present{captured}{gone}")
 
 
 def _with_them(move: Move) -> bytes:

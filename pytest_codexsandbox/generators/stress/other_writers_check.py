@@ -25,8 +25,10 @@ from pytest_codexsandbox.generators.stress.remaining_content import comments, co
 from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, StressRun, cannot, rig, shown
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding, Intent, Marker
 
-RIGHT: Final = "after another program wrote the same file, the next run leaves one that loads and says what was asked"
-THEIRS: Final = "the run after another program's takes nothing away that the user or that program wrote"
+RIGHT: Final = (
+    "after another program wrote the same file, the next run leaves a file that loads and matches the request"
+)
+THEIRS: Final = "the run after another program's removes nothing that the user or that program wrote"
 _ESSENTIAL: Final = (parses, own_place)
 _MORE: Final = (
     one_marker_pair,
@@ -86,10 +88,10 @@ def _visit(stage: Rig) -> tuple[WriterVisit | None, str]:
     if not first.well or first.config is None:
         return None, f"it wrote nothing here: {first.said}"
     if first.config == before:
-        return None, "it changed no file: it gives arguments, or all is as asked"
+        return None, "it changed no file: it gives arguments, or the file was already as requested"
     wish = _told_marks(bench, stage.story(first.outcome.files, [first.outcome], alone=alone))
     if wish is None:
-        return None, "it marks nothing: its declaration has no `markers`, and none stand around what it writes"
+        return None, "it writes no marks: its declaration has no `markers`, and none enclose what it writes"
     theirs = stage.play(wish, generator=other)
     if theirs.outcome.ended != "exit":
         return None, f"{other.name} did not end by itself: {theirs.said}"
@@ -168,7 +170,7 @@ def _spoilt_and_declined(visit: WriterVisit) -> Finding | None:
         return None
     untouched = all(case_view.config(run.files, visit.story.world).content == visit.theirs for run in visit.story.runs)
     return Finding(
-        claim=f"what {visit.name} has spoilt is repaired, or left alone with every byte",
+        claim=f"what {visit.name} broke is repaired, or left unchanged",
         saw=f"{visit.name} left no TOML ({read(visit.theirs or b'').fault}); it declined: {_reason(visit)}",
         held=untouched,
         control=_really(visit).text,
@@ -184,7 +186,7 @@ def _declined(visit: WriterVisit) -> CheckFault:
 
 def _reason(visit: WriterVisit) -> str:
     run = visit.story.first
-    words = run.reason or run.stderr.strip() or run.stdout.strip() or f"exit {run.code}, not a word"
+    words = run.reason or run.stderr.strip() or run.stdout.strip() or f"exit {run.code}, without a reason"
     return " ".join(words.split())[:300]
 
 
@@ -194,20 +196,20 @@ def _left_alone(visit: WriterVisit) -> tuple[Finding, ...]:
     faults = [
         CheckFault(
             reason="declined-and-wrote",
-            saw=f"it declined, and wrote: {_reason(visit)}",
+            saw=f"it declined, but wrote: {_reason(visit)}",
             diff=difference(visit.theirs or b"", one),
         )
         for one in after
         if one != visit.theirs
     ]
-    return as_findings(THEIRS, faults, control=_really(visit), saw=f"it declined and left every byte: {_reason(visit)}")
+    return as_findings(THEIRS, faults, control=_really(visit), saw=f"it declined and changed nothing: {_reason(visit)}")
 
 
 def _same_values(visit: WriterVisit) -> tuple[Finding, ...]:
     """Checks that the generator's keys have the values from before the other writer ran."""
     asked, ours = leaves(read(visit.story.alone or b"").data), leaves(read(visit.ours).data)
     return values_remain(
-        f"after {visit.name}: what it sets has the same values as before",
+        f"after {visit.name}: its keys have the same values as before",
         {path: ours[path] for path in asked if path in ours},
         visit.story,
         example=visit.ours,
@@ -217,8 +219,8 @@ def _same_values(visit: WriterVisit) -> tuple[Finding, ...]:
 
 
 def _comments_stay(visit: WriterVisit, declaration: Declaration) -> tuple[Finding, ...]:
-    """Checks that the comments are still there. They may have moved."""
-    claim = f"after {visit.name}: the comments of the user and of {visit.name} are still there"
+    """Checks that the comments are still present. They may have moved."""
+    claim = f"after {visit.name}: the comments of the user and of {visit.name} are still present"
     theirs = comments_of_others(visit, declaration)
     return comments_remain(claim, theirs, visit.story, example=visit.theirs or b"", more=_really(visit))
 

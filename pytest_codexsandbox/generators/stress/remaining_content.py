@@ -22,7 +22,7 @@ def values_remain(
         return ()
     faults = first_of(after, lambda one: unlike(due, one.content, one.name, was))
     held = any(unlike(due, b"", "", was)) and not any(unlike(due, example, "", was))
-    control = Control(f"{more.text}; values that are not there are missed", held and more.held)
+    control = Control(f"{more.text}; missing values are noticed", held and more.held)
     return as_findings(claim, faults, control=control, saw=f"{len(due)} keys, each with its value")
 
 
@@ -37,7 +37,7 @@ def unlike(due: Mapping[Path, Any], content: bytes, name: str, was: str) -> Iter
     now = leaves(read(content).data)
     for path, value in due.items():
         if path not in now or comparable(now[path]) != comparable(value):
-            saw = f"{name}: {written(path)} is {now.get(path, 'not there')!r}; {was} it is {value!r}"
+            saw = f"{name}: {written(path)} is {now.get(path, 'missing')!r}; {was} it is {value!r}"
             yield CheckFault(reason="value-changed", saw=saw, direction="wrong-claim")
 
 
@@ -54,7 +54,7 @@ def comments_remain(
     faults = first_of(case_view.results(story), lambda one: gone(theirs, one.content, one.name))
     held = any(gone(theirs, b"", "")) and not any(gone(theirs, example, ""))
     control = Control(f"{more.text}; a file without comments is noticed", held and more.held)
-    return as_findings(claim, faults, control=control, saw=f"{len(theirs)} are there")
+    return as_findings(claim, faults, control=control, saw=f"{len(theirs)} are present")
 
 
 def gone(theirs: Sequence[str], content: bytes, name: str) -> Iterator[CheckFault]:

@@ -31,7 +31,7 @@ from pytest_codexsandbox.model.generator import (
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator
 from pytest_codexsandbox.protocols import Environment
 
-NOT_THERE: Final = Tracer(why="strace is used where generators run here, and these run in an environment")
+NOT_THERE: Final = Tracer(why="strace is used on the host only, but these generators run in an environment")
 NOTHING: Final = Case(id="nothing", why="there is no file", config=None)
 
 
@@ -61,7 +61,7 @@ class StressContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def neighbour(self) -> Generator:
         if self.named is None or not self.beside:
-            raise LookupError("nobody is named beside it")
+            raise LookupError("no second generator was named")
         return self.named(self.beside)
 
 
@@ -83,7 +83,7 @@ class StressRun(msgspec.Struct, frozen=True, kw_only=True):
     def said(self) -> str:
         """Returns how the run ended, and its last message on one line."""
         one = self.outcome
-        words = one.reason or one.error or one.stderr.strip()[-300:] or one.stdout.strip()[-300:] or "not a word"
+        words = one.reason or one.error or one.stderr.strip()[-300:] or one.stdout.strip()[-300:] or "no output"
         return f"{one.ended} {one.code}: {' '.join(words.split())[:300]}"
 
 
@@ -226,7 +226,7 @@ def shown(found: Sequence[Finding], world: Mapping[str, str]) -> tuple[Finding, 
 def cannot(bench: StressContext) -> str:
     """Returns why stress checks do not apply; "" if they do."""
     if bench.generator.spec.scheme == "chain":
-        return "a chain is several programs: each of them is asked by itself"
+        return "a chain is several programs: each is checked on its own"
     if bench.case.link:
-        return "the user's file is a link here: an ordinary one is asked about"
+        return "the user's file is a link here: the check needs an ordinary file"
     return ""

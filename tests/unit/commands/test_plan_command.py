@@ -71,7 +71,7 @@ def test_the_text_says_cells_promises_downloads_and_what_is_left_out() -> None:
     assert "filesystem     1 promise, 4 checks" in shown
     assert "would download about 87 MB" in shown
     assert "pypi" in shown
-    assert "dns.by-name: not applicable: needs a resolver of ours" in " ".join(shown.split())
+    assert "dns.by-name: not applicable: needs the harness's own resolver" in " ".join(shown.split())
     assert all(len(line) <= 80 for line in shown.splitlines())
 
 
@@ -143,12 +143,12 @@ def test_a_plan_of_containers_asks_and_leaves_out_what_nobody_gives(
     assert main(["plan", str(file)]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "not there: the archive of nowhere (http://none.example/): 404" in text
-    assert "not available here, and why nowhere: its archive is gone when asked just now" in text
-    assert "not known: the registry docker.io: no engine answered that would ask it" in text
+    assert "not available here, and why nowhere: its archive is gone when queried just now" in text
+    assert "not known: the registry docker.io: no engine answered, so the registry was not queried" in text
     assert main(["plan", str(file), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     (gone,) = [one for one in shown["not_planned"] if one["what"] == "nowhere"]
-    assert (gone["why"], gone["kind"]) == ("its archive is gone when asked just now", "unavailable")
+    assert (gone["why"], gone["kind"]) == ("its archive is gone when queried just now", "unavailable")
     assert {(one["kind"], one["name"], one["answer"]) for one in shown["asked"]} == {
         ("engine", "", "unknown"),
         ("registry", "docker.io", "unknown"),
@@ -297,7 +297,7 @@ def test_programs_get_every_key_and_reason() -> None:
         (("local", "--codex-bin", "a=/bin/true", "--codex-bin", "a=/bin/false"), "two Codex binaries"),
         (("./none.toml",), "no matrix file"),
         (("local", "--codex-pairs", "5"), "--codex-pairs"),
-        (("local", "--codex-release", "0.163.0", "--codex-budget", "1s"), "no room for a single cell"),
+        (("local", "--codex-release", "0.163.0", "--codex-budget", "1s"), "too short for a single cell"),
         (("local", "--codex-pairs", "2"), "--codex-pairs has no effect here"),
         (("releases", "--codex-docker-hosts", "unix:///x"), "--codex-docker-hosts has no effect here"),
         (("pull-request", "--update-lock", "--codex-budget", "1m"), "--codex-budget has no effect beside"),

@@ -111,7 +111,7 @@ def test_the_control_is_shown_without_codex() -> None:
 def test_what_never_started_says_why() -> None:
     seen = recorded({})
     script = repro_script(Observation(**{**{n: getattr(seen, n) for n in seen.__struct_fields__}, "argv": ()}))
-    assert "nothing was run" in script and script.startswith("#!/bin/sh\n# ")
+    assert "exit 2" in script and script.startswith("#!/bin/sh\n# ")
 
 
 @pytest.mark.parametrize("verb", ["http", "dns", "unix-connect"])

@@ -61,7 +61,7 @@ def test_a_release_that_no_place_has_is_said_with_both_answers(tmp_path: Path, m
 def test_a_network_that_fails_is_not_called_an_absence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, NotReached("no route"), NotReached("no name"))
     found = feasibility.forecasts([UNKNOWN], tmp_path)["9.9.9"]
-    assert found.why_not.startswith("whether there is a Codex 9.9.9 is not known")
+    assert found.why_not.startswith("whether Codex 9.9.9 exists is unknown")
 
 
 @pytest.mark.parametrize("other", [NotThere("PyPI has none"), NotReached("no route")])

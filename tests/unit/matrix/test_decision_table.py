@@ -84,7 +84,8 @@ def test_each_row_is_a_case_beside_the_corpus_and_only_of_what_rows_speak_of() -
 
 def test_a_row_about_other_releases_is_not_applicable_and_says_so() -> None:
     assert why_not("row-03", "0.130.0") == why_not("01-none", "0.163.0") == ""
-    assert why_not("row-03", "0.163.0") == "the row speaks of Codex <0.150, and this is 0.163.0"
+    told = why_not("row-03", "0.163.0")
+    assert "<0.150" in told and told.endswith(" 0.163.0")
     assert why_not("row-01", "0.163.0") == why_not("row-04", "0.163.0") == ""
 
 
@@ -98,7 +99,7 @@ def test_of_a_build_whose_version_no_plan_knows_nothing_is_ruled_out_before_it_r
 
 
 def test_a_row_that_an_earlier_one_takes_for_this_release_is_not_shown_as_if_it_had_held() -> None:
-    assert why_not("row-05", "0.130.0") == "for Codex 0.130.0 row-02 and row-03 decides, whatever else is asked"
+    assert "0.130.0 row-02 and row-03 " in why_not("row-05", "0.130.0")
     assert why_not("row-05", "0.163.0") == ""
 
 
@@ -106,7 +107,7 @@ def test_a_row_is_asked_where_it_decides_though_the_ordinary_wish_is_anothers() 
     declared = of({"network": "off"}, {"userns": "no"}, {"network": "on", "userns": "no"}, {"seccomp": "no"})
     assert decision_table.wish_for(declared, 1, "0.163.0") == Intent(network=True, capabilities={"userns": False})
     assert decision_table.wish_for(declared, 3, "0.163.0") == Intent(network=True, capabilities={"seccomp": False})
-    assert why_not("row-03", "0.163.0", declared) == "for Codex 0.163.0 row-02 decides, whatever else is asked"
+    assert "0.163.0 row-02 " in why_not("row-03", "0.163.0", declared)
 
 
 def test_the_case_of_a_row_asks_for_what_it_decides_or_for_what_it_speaks_of() -> None:
@@ -117,12 +118,13 @@ def test_the_case_of_a_row_asks_for_what_it_decides_or_for_what_it_speaks_of() -
         Intent(network=True, capabilities={"uid_map": False}),
     )
     assert third.wish == Intent(roots=("@ROOT0@",)), "it decides nothing here, and says what it would be asked"
-    assert (first.group, first.config, first.why) == ("rows", None, "a row of the generator's own decision matrix")
+    assert (first.group, first.config) == ("rows", None) and first.why
 
 
 def test_a_row_of_other_releases_is_told_as_that_though_earlier_ones_take_some_of_it() -> None:
     declared = of({"network": "on"}, {"version": "<0.150"}, {})
-    assert why_not("row-02", "0.163.0", declared) == "the row speaks of Codex <0.150, and this is 0.163.0"
+    told = why_not("row-02", "0.163.0", declared)
+    assert "<0.150" in told and told.endswith(" 0.163.0")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,7 @@ def test_a_row_that_decides_somewhere_is_taken(whens: tuple[dict[str, str], ...]
 def test_a_root_that_nobody_has_is_no_expectation(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('run = "x"\n[[semantics]]\nexpect = { roots = ["@ROOTS0@/x"] }\n')
-    with pytest.raises(InputError, match="a root cannot be '@ROOTS0@/x'") as caught:
+    with pytest.raises(InputError, match="'@ROOTS0@/x'") as caught:
         generator_files.load(path)
     assert ":3:1 (expect)" in caught.value.where
 

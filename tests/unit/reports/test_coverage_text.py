@@ -196,7 +196,7 @@ def test_what_an_option_kept_out_comes_before_what_no_promise_asks() -> None:
     made = pairs()
     nothing = (NotPlanned(what="read-only", why="not among the policies"), *made.plan.not_planned)
     wide = msgspec.structs.replace(made, plan=msgspec.structs.replace(made.plan, not_planned=nothing))
-    assert coverage_text.left_out(wide, 1)[0].startswith("not planned, no room in --codex-budget 10m: ")
+    assert coverage_text.left_out(wide, 1)[0].startswith("not planned, not within --codex-budget 10m: ")
 
 
 # ---- environments

@@ -59,9 +59,9 @@ SILENT = b"Error: failed to initialize sqlite state runtime under /home/.codex\n
 @pytest.mark.parametrize(
     ("stderr", "room", "told"),
     [
-        (NO_ROOM, 8192, "the environment's disk is full: 8 KiB were left when the call ended"),
-        (NO_ROOM, 0, "the environment's disk is full: 0 KiB were left when the call ended"),
-        (SILENT, 8192, "the environment's disk is full: 8 KiB were left when the call ended"),
+        (NO_ROOM, 8192, "the environment's disk is full: 8 KiB were free when the call ended"),
+        (NO_ROOM, 0, "the environment's disk is full: 0 KiB were free when the call ended"),
+        (SILENT, 8192, "the environment's disk is full: 8 KiB were free when the call ended"),
         (SILENT, 1 << 30, ""),
         (NO_ROOM, 1 << 30, ""),  # a limit of the subject's own
         (NO_ROOM, -1, ""),
@@ -228,13 +228,13 @@ def test_nonsense_of_the_probe_is_an_error() -> None:
     def answer(command: Command) -> CommandResult:
         return CommandResult(ended="exit", stdout=talk(command) + talk(command))
 
-    assert "nonsense" in one(ScriptedEnvironment(answer), {}).error
+    assert '{"ready": {"pid": 2}}' in one(ScriptedEnvironment(answer), {}).error
 
 
 def test_death_by_a_signal_and_by_the_time_limit_is_told_as_it_was() -> None:
     killed = one(ScriptedEnvironment(lambda _: CommandResult(ended="signal", signal=9)), {})
     assert (killed.ended, killed.code, killed.error) == ("signal", 137, "")
-    late = one(ScriptedEnvironment(lambda _: CommandResult(ended="timeout", error="not done after 3 s")), {})
+    late = one(ScriptedEnvironment(lambda _: CommandResult(ended="timeout", error="not finished after 3 s")), {})
     assert (late.ended, late.error, late.finished) == ("timeout", "", False)
     lost = one(ScriptedEnvironment(lambda _: CommandResult(ended="lost", error="the agent died")), {})
     assert (lost.ended, lost.error) == ("lost", "the agent died")
@@ -272,11 +272,7 @@ def test_much_output_is_kept_from_both_ends_and_counted_to_the_byte() -> None:
         return CommandResult(ended="exit", stdout=said, stdout_total=len(said), stderr=noise)
 
     seen = one(ScriptedEnvironment(answer), {})
-    assert (
-        seen.stdout.startswith("begin")
-        and seen.stdout.endswith("end")
-        and "the middle of 500,008 bytes is left out" in seen.stdout
-    )
+    assert seen.stdout.startswith("begin") and seen.stdout.endswith("end") and "500,008 bytes" in seen.stdout
     assert len(seen.stdout) <= TEXT_LIMIT and len(seen.stderr) <= TEXT_LIMIT
     assert seen.stdout_total == len(noise)
 
@@ -341,5 +337,5 @@ def test_what_breaks_off_a_call_is_told_and_not_that_its_world_was_still_in_use(
     with pytest.raises(ending):
         observe(UnconfinedDoor(), environment, FakeSubject(), POLICY, {}, Call(copies=2))
     assert environment.cleared == (environment.worlds if asks else []) and len(environment.worlds) == 2
-    with pytest.raises(HarnessError, match="could not be removed"):
+    with pytest.raises(HarnessError, match="folders of a call"):
         observe(UnconfinedDoor(), InUse(good()), FakeSubject(), POLICY, {}, None)

@@ -79,15 +79,10 @@ def test_an_exit_that_is_not_what_was_done_is_found(
 def test_what_did_nothing_says_what_was_called_and_what_was_made_instead() -> None:
     call = CodexLaunch(argv=("mcp", "add", "demo"), work=False)
     (row,) = agrees(ended(USER, launches=(call,)), ANY)
-    assert row.saw == (
-        "exit 0; no file was changed, and no argument was given; the real Codex was called (codex mcp add demo), "
-        "and changed nothing either"
-    )
+    assert row.reason == "did-nothing" and "exit 0" in row.saw and "(codex mcp add demo)" in row.saw
     before = files(USER)
     (row,) = agrees(with_files(before, {**before, "@HOME@/.mytool.json": FileState(kind="file")}), ANY)
-    assert row.saw == (
-        "exit 0; no configuration of Codex was changed, only @HOME@/.mytool.json was written, and no argument was given"
-    )
+    assert row.reason == "did-nothing" and "@HOME@/.mytool.json" in row.saw and "codex mcp" not in row.saw
 
 
 def test_a_launcher_that_sets_no_policy_has_only_to_start_codex() -> None:
@@ -248,7 +243,7 @@ def test_new_names_that_nothing_explains_are_found() -> None:
     assert reasons(no_leftovers(with_files(files(USER), files(GOOD) | extra), ANY)) == {"left-behind"}
     backup = {"@CODEX_HOME@/backup/2.toml": state(b""), "@CODEX_HOME@/backup": FileState(kind="dir")}
     (one,) = no_leftovers(with_files(files(USER), files(GOOD) | backup), ANY)
-    assert one.saw == "run 1 left @CODEX_HOME@/backup"
+    assert one.saw.endswith(" @CODEX_HOME@/backup")
 
 
 @pytest.mark.parametrize(
@@ -317,7 +312,7 @@ def test_a_single_mark_above_the_block_is_counted_too() -> None:
 
 
 def test_what_marks_nothing_cannot_be_asked() -> None:
-    assert "marks nothing" in skips(one_marker_pair(story(USER, b"a = 1\n", alone=b"a = 1\n"), ANY))
+    assert "`markers`" in skips(one_marker_pair(story(USER, b"a = 1\n", alone=b"a = 1\n"), ANY))
 
 
 # ---- how it ends
@@ -343,8 +338,8 @@ def test_a_run_that_does_not_end_is_found(words: dict[str, Any], reason: str) ->
 
 def test_what_is_reached_for_outside_is_found_and_unconfined_proves_nothing() -> None:
     assert reasons(stays_inside(ended(USER, strayed=("~/.ssh/id",)), ANY)) == {"reached-outside"}
-    assert "nobody saw" in skips(stays_inside(story(USER, GOOD, confined=""), ANY))
-    assert "nobody saw" in skips(stays_inside(story(USER, GOOD, confined="the environment c"), ANY))
+    assert "not confined" in skips(stays_inside(story(USER, GOOD, confined=""), ANY))
+    assert "the environment c" in skips(stays_inside(story(USER, GOOD, confined="the environment c"), ANY))
 
 
 def test_the_wish_says_on_which_platform() -> None:

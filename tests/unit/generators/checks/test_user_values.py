@@ -86,7 +86,7 @@ def test_what_the_generator_declares_it_may_change() -> None:
     assert held(values_kept(story(before, after, alone=None), Declaration(owns=("sandbox_mode",))))
     assert reasons(values_kept(story(before, after), Declaration(owns=("other.*",)))) == {"value-changed"}
     assert held(values_kept(story(before, after), ANY)), "inferred from what it writes alone"
-    assert "no `owns`" in skips(values_kept(story(before, after, alone=None), ANY))
+    assert "`owns`" in skips(values_kept(story(before, after, alone=None), ANY))
 
 
 def test_what_is_lost_beside_a_key_that_may_be_its_own_is_lost() -> None:
@@ -95,12 +95,12 @@ def test_what_is_lost_beside_a_key_that_may_be_its_own_is_lost() -> None:
     assert reasons(values_kept(story(before, b"a = 3\n", alone=None), ANY)) == {"key-lost"}
     assert reasons(values_kept(story(before, b"a = 1\n", alone=None), ANY)) == {"key-lost"}
     told = values_kept(story(before, b"a = 3\n", alone=None), ANY)
-    assert [(one.reason, "b = int 2 is gone" in one.saw) for one in told] == [("key-lost", True)]
+    assert [(one.reason, "b = int 2" in one.saw) for one in told] == [("key-lost", True)]
 
 
 def test_where_there_is_nothing_of_the_users_to_keep_nothing_is_held() -> None:
-    assert "no keys of their own" in skips(values_kept(story(BLOCK, BLOCK), ANY))
-    assert "no TOML" in skips(values_kept(story(b"a =\n", BLOCK), ANY))
+    assert "no keys" in skips(values_kept(story(BLOCK, BLOCK), ANY))
+    assert "not TOML" in skips(values_kept(story(b"a =\n", BLOCK), ANY))
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_key_that_the_declaration_does_not_know_is_found() -> None:
 
 
 def test_what_nobody_has_seen_alone_cannot_be_looked_for() -> None:
-    assert "nobody has seen" in skips(own_place(story(USER, GOOD, alone=None), ANY))
+    assert "without a file" in skips(own_place(story(USER, GOOD, alone=None), ANY))
     assert held(own_place(story(None, BLOCK, alone=None), ANY)), "there was nothing of the user's: that is it"
 
 
@@ -249,7 +249,7 @@ def test_a_broken_file_is_no_business_of_one_that_writes_none() -> None:
 
 def test_faults_of_one_kind_are_one_row() -> None:
     (row,) = values_kept(story(b"a = 1\nb = 2\nc = 3\n", BLOCK), ANY)
-    assert row.saw.endswith("(and 2 more of the kind)")
+    assert (row.reason, "(and 2 more" in row.saw) == ("key-lost", True)
 
 
 def test_what_was_no_toml_and_is_none_now_is_told_once() -> None:
@@ -281,8 +281,8 @@ def test_in_a_file_that_is_no_toml_no_key_is_at_its_place() -> None:
     broken = b"sandbox_mode = 'workspace-write'\n[[torn\n"
     found = own_place(story(USER, broken), ANY)
     assert not any(one.held for one in found)
-    assert ["no key is anywhere" in one.saw for one in found] == [True]
+    assert ["(line 2" in one.saw for one in found] == [True]
 
 
 def test_where_a_key_belongs_is_not_asked_of_who_writes_no_toml_or_no_file() -> None:
-    assert "no TOML" in skips(own_place(story(USER, GOOD, alone=b"[[torn\n"), ANY))
+    assert "generator.parses" in skips(own_place(story(USER, GOOD, alone=b"[[torn\n"), ANY))

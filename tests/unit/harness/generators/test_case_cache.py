@@ -240,7 +240,7 @@ def test_a_row_that_decides_nothing_for_this_codex_is_not_told_as_if_it_had() ->
     old, every = DecisionRow(when={"version": "<0.150"}, expect=ExpectedPolicy(sandbox="read-only")), DecisionRow()
     stories = {("g", "row-02"): told("row-02")}
     shop = Shop(stories, {"row-02": CLAIM}, declared=Declaration(semantics=(old, every)))
-    with pytest.raises(CaseNotApplicable, match=r"the row speaks of Codex <0\.150, and this is 0\.163\.0"):
+    with pytest.raises(CaseNotApplicable, match=r"the row applies to Codex <0\.150, and this is 0\.163\.0"):
         shop.claims(cell(), "row-01")
     assert all(one.held for one in shop.claims(cell(), "row-02").findings)
 
