@@ -30,7 +30,7 @@ from pytest_codexsandbox.generators.confinement import (
 )
 from pytest_codexsandbox.generators.local_dirs import LocalDirs, place
 from pytest_codexsandbox.generators.required_paths import GUEST
-from pytest_codexsandbox.generators.run_init_client import Job, Limits, readable_by, warded
+from pytest_codexsandbox.generators.run_init_client import Job, Limits, readable_by, started_run_init
 from pytest_codexsandbox.guest import escape_attempts
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.system import process
@@ -144,8 +144,8 @@ def _behind(asked: Confinement, stage: LocalDirs, words: str) -> CommandResult:
     """Runs the test program confined, by the run init, as generators are run."""
     walls = asked.walls(stage, required_paths.python())
     try:
-        with warded(walls, log=stage.folder / "warden.log", name=asked.by) as ward:
-            return ward.run([Job(command=_command((*_PROGRAM, words)))], Limits())[0]
+        with started_run_init(walls, log=stage.folder / "run-init.log", name=asked.by) as run_init:
+            return run_init.run([Job(command=_command((*_PROGRAM, words)))], Limits())[0]
     except (EnvironmentLost, OSError) as problem:
         why = problem.why if isinstance(problem, EnvironmentLost) else str(problem)
         raise CannotConfine("cannot confine generators here", where=asked.by, why=why, next_step=NEXT) from problem

@@ -40,13 +40,13 @@ def first(shop: CaseRunner, generator: Generator, case: Case = CASE) -> Generato
 
 
 def test_three_runs_are_on_the_same_files(shop: CaseRunner) -> None:
-    story = shop.run_case(
+    case_run = shop.run_case(
         sh('echo "# $CXG_WRITABLE_ROOTS" >> "$1"', "@CONFIG@"), CASE, Intent(roots=("@ROOT0@",)), version=""
     )
-    line = f'# ["{story.world["ROOT0"]}"]\n'.encode()
-    assert [run.files[CONFIG].content for run in story.runs] == [(CASE.config or b"") + line * n for n in (1, 2, 3)]
-    assert (story.before[CONFIG].content, story.before[CONFIG].mode) == (CASE.config, 0o640)
-    assert story.confined.startswith("the environment debian-bookworm")
+    line = f'# ["{case_run.world["ROOT0"]}"]\n'.encode()
+    assert [run.files[CONFIG].content for run in case_run.runs] == [(CASE.config or b"") + line * n for n in (1, 2, 3)]
+    assert (case_run.before[CONFIG].content, case_run.before[CONFIG].mode) == (CASE.config, 0o640)
+    assert case_run.confined.startswith("the environment debian-bookworm")
 
 
 def test_it_runs_in_the_container_and_not_here(shop: CaseRunner) -> None:

@@ -73,8 +73,8 @@ class Bad(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _contents(name: str, wrong: str, *caught_by: str, config: bytes | None = USER, wish: Intent = ONE_ROOT) -> Bad:
-    return _of("bad_content", name, wrong, caught_by, config=config, wish=wish)
+def _contents(name: str, wrong: str, *caught_by: str, config: bytes | None = USER, intent: Intent = ONE_ROOT) -> Bad:
+    return _of("bad_content", name, wrong, caught_by, config=config, wish=intent)
 
 
 def _of(module: str, name: str, wrong: str, caught_by: tuple[str, ...], **more: object) -> Bad:
@@ -88,7 +88,7 @@ CONTENTS: Final = (
     _contents("means-nothing", "misspells a key: it loads, and nothing is in force", "effective.says-what-was-asked",
               "effective.does-what-was-asked"),
     _contents("unescaped", "writes paths into the file unescaped", "effective.grants-no-more",
-              wish=Intent(roots=('@ROOT0@","/',))),
+              intent=Intent(roots=('@ROOT0@","/',))),
     _contents("floats-to-strings", "writes the user's floats as strings", "generator.user-keys-keep-their-values"),
     _contents("eats-comments", "parses and rewrites the file without its comments", "generator.comments-stay"),
     _contents("reorders-comments", "collects the comments at the top", "generator.comments-stay"),

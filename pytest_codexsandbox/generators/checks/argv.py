@@ -37,18 +37,18 @@ _MORE: Final = (  # permissions win in the layer that contains them, whatever th
 )
 
 
-def argv_as_codex_reads(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    run = story.first
-    why = "" if run.ended == "exit" else case_view.not_asked(story)
+def argv_as_codex_reads(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    run = case_run.first
+    why = "" if run.ended == "exit" else case_view.not_asked(case_run)
     why = why or ("it gives Codex no arguments" if not given(run) else "")
     if why:
         return skipped(CLAIM, why)
-    expect = as_kept(wanted(story, declaration), layers(story.before, None, story.world), story.world)
-    grants = granted(layers(run.files, run, story.world), story.world)
+    expect = as_kept(wanted(case_run, declaration), layers(case_run.before, None, case_run.world), case_run.world)
+    grants = granted(layers(run.files, run, case_run.world), case_run.world)
     return as_findings(
         CLAIM,
-        misread(story, run, expect),
-        control=_control(story, run, expect),
+        misread(case_run, run, expect),
+        control=_control(case_run, run, expect),
         saw=f"{grants.mode}, network {'on' if grants.network else 'off'}, roots: {listed(grants.roots) or 'none'}",
     )
 
@@ -60,13 +60,13 @@ def speaks(run: GeneratorRun) -> bool:
     return bool(asked.folders) or not said.isdisjoint(SPEAKS)
 
 
-def misread(story: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Iterator[CheckFault]:
+def misread(case_run: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Iterator[CheckFault]:
     for one in words(given(run)).overrides:
         yield from _wrong(one)
     if speaks(run):
-        grants = granted(layers(run.files, run, story.world), story.world)
+        grants = granted(layers(run.files, run, case_run.world), case_run.world)
         yield from _policy(grants, expect)
-        yield from _roots(grants, expect, story.world) if expect.sandbox != FREE else ()
+        yield from _roots(grants, expect, case_run.world) if expect.sandbox != FREE else ()
 
 
 def _wrong(one: Override) -> Iterator[CheckFault]:
@@ -142,13 +142,13 @@ def _pieces(root: str) -> list[str]:
     return [one for one in found if one] if len(found) > 1 else []
 
 
-def _control(story: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Control:
+def _control(case_run: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Control:
     """Repeats the check with the same arguments and one more root, and with an array that is no TOML."""
 
     def reasons(*more: str) -> set[str]:
         longer: Any = msgspec.structs.replace(run, argv=(*given(run), *more))
         bare = msgspec.structs.replace(expect, roots=())  # below `/` no root would count as an additional one
-        return {fault.reason for fault in misread(story, longer, bare)}
+        return {fault.reason for fault in misread(case_run, longer, bare)}
 
     broken = Control("an array that is not TOML is noticed", "becomes-a-string" in reasons("-c", "a=[x]"))
     if not speaks(run) or expect.sandbox != "workspace-write":

@@ -21,21 +21,21 @@ NO_MARKS = "no-marks"
 IN_PLACE = "its marks are only inferred (the declaration has no `markers`), and it writes none of them into this file"
 
 
-def one_marker_pair(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    markers = own(story, declaration).markers
-    alone = written_alone(story)
+def one_marker_pair(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    markers = own(case_run, declaration).markers
+    alone = written_alone(case_run)
     due = tuple(marker for marker in markers if alone is None or _pair(document(alone), marker) == (1, 1))
-    why = case_view.not_asked(story) or _cannot(markers, due)
+    why = case_view.not_asked(case_run) or _cannot(markers, due)
     if why:
         return skipped(CLAIM, why)
-    before = case_view.text_before(story)
+    before = case_view.text_before(case_run)
     faults = of_first_run(
         (fault for one in markers for fault in unbalanced(before, after.content, one, due=one in due, name=after.name))
-        for after in case_view.results(story)
+        for after in case_view.results(case_run)
     )
     if not declaration.markers and not _were_there(before, markers):
         faults = [fault for fault in faults if fault.reason != NO_MARKS]
-        if not faults and not _were_there(case_view.results(story)[-1].content, markers):
+        if not faults and not _were_there(case_view.results(case_run)[-1].content, markers):
             return skipped(CLAIM, IN_PLACE)
     control = _control(alone or _block(due[0]), due[0])
     return as_findings(CLAIM, faults, control=control, saw=f"one pair of {len(due)}: {due[0].begin!r}")

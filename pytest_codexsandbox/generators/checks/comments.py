@@ -41,13 +41,15 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place} {written(self.anchor[1:]) if self.anchor else 'the end'}"
 
 
-def comments_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    ownership, text = own(story, declaration), case_view.text_before(story)
+def comments_kept(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    ownership, text = own(case_run, declaration), case_view.text_before(case_run)
     mine = said(text, text, ownership)
-    why = case_view.not_asked(story) or ("" if mine else "the user's file has no comments")
+    why = case_view.not_asked(case_run) or ("" if mine else "the user's file has no comments")
     if why:
         return skipped(CLAIM, why)
-    faults = of_first_run(disturbed(text, after.content, ownership, after.name) for after in case_view.results(story))
+    faults = of_first_run(
+        disturbed(text, after.content, ownership, after.name) for after in case_view.results(case_run)
+    )
     shown = listed([one.comment.text[:40] for one in mine], limit=3)
     return as_findings(CLAIM, faults, control=_control(text, ownership), saw=f"{len(mine)} are in place: {shown}")
 

@@ -21,35 +21,39 @@ from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 CLAIM = "each key of the generator is at its own path"
 
 
-def own_place(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    ownership, asked = own(story, declaration), asked_keys(story)
-    why = case_view.not_asked(story) or _cannot(asked, story, ownership)
+def own_place(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    ownership, asked = own(case_run, declaration), asked_keys(case_run)
+    why = case_view.not_asked(case_run) or _cannot(asked, case_run, ownership)
     if why:
         return skipped(CLAIM, why)
-    before = case_view.text_before(story)
-    if not read(before).loads and any(not read(after.content).loads for after in case_view.results(story)):
+    before = case_view.text_before(case_run)
+    if not read(before).loads and any(not read(after.content).loads for after in case_view.results(case_run)):
         return skipped(CLAIM, "the user's file was not TOML, and still is not: see generator.parses")
     faults = of_first_run(
         (*misplaced(asked, before, after.content, after.name), *_undeclared(before, after, ownership))
-        for after in case_view.results(story)
+        for after in case_view.results(case_run)
     )
     return as_findings(
         CLAIM, faults, control=_control(asked, ownership), saw=f"all there: {listed([written(one) for one in asked])}"
     )
 
 
-def asked_keys(story: CaseRun) -> dict[Path, Any]:
+def asked_keys(case_run: CaseRun) -> dict[Path, Any]:
     """Returns the keys that the generator writes where nothing is in its way: these are the keys to check."""
-    return leaves(read(written_alone(story) or b"").data)
+    return leaves(read(written_alone(case_run) or b"").data)
 
 
-def _cannot(asked: dict[Path, Any], story: CaseRun, ownership: Ownership) -> str:
-    alone = written_alone(story)
+def _cannot(asked: dict[Path, Any], case_run: CaseRun, ownership: Ownership) -> str:
+    alone = written_alone(case_run)
     if alone is None:
         return "no run without a file has shown what this generator writes"
     if not read(alone).loads:
         return "what it writes without a file is not TOML: see generator.parses"
-    if not asked and case_view.before(story).kind == "missing" and case_view.results(story)[-1].state.kind == "missing":
+    if (
+        not asked
+        and case_view.before(case_run).kind == "missing"
+        and case_view.results(case_run)[-1].state.kind == "missing"
+    ):
         return "it writes no file"
     return "" if asked else "it writes no keys if there is no file"
 
@@ -76,13 +80,13 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
-def misplaced_keys(story: CaseRun) -> dict[Path, str]:
+def misplaced_keys(case_run: CaseRun) -> dict[Path, str]:
     """Returns the keys that are not at their own place after the last run, each with a word for what happened to it."""
-    before, after = case_view.text_before(story), case_view.results(story)[-1].content
+    before, after = case_view.text_before(case_run), case_view.results(case_run)[-1].content
     reading = read(after)
     if not reading.loads:
         return {}
-    missing = (path for path in asked_keys(story) if _at(reading.data, path) is None)
+    missing = (path for path in asked_keys(case_run) if _at(reading.data, path) is None)
     return {path: _found_elsewhere(path, reading.data, before, after)[0] for path in missing}
 
 

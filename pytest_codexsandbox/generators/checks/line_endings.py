@@ -27,14 +27,14 @@ _NAMES: Final = {b"\r\n": "CRLF", b"\n": "LF", b"": "no newline"}
 _LOST: Final = {b"\r\n": "crlf-lost", b"\n": "lf-lost", b"": "final-newline-added"}
 
 
-def line_ends_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    text = case_view.text_before(story)
-    block = own_lines(text, own(story, declaration))
+def line_ends_kept(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    text = case_view.text_before(case_run)
+    block = own_lines(text, own(case_run, declaration))
     users = len(lines(text)) > len(block) or text.startswith(codecs.BOM_UTF8)
-    why = case_view.not_asked(story) or ("" if users else "the user's file has no text")
+    why = case_view.not_asked(case_run) or ("" if users else "the user's file has no text")
     if why:
         return skipped(CLAIM, why)
-    faults = of_first_run(changed(text, after.content, block, after.name) for after in case_view.results(story))
+    faults = of_first_run(changed(text, after.content, block, after.name) for after in case_view.results(case_run))
     return as_findings(CLAIM, faults, control=_control(text, block), saw=f"as before: {_told(text)}")
 
 

@@ -12,9 +12,9 @@ INSIDE = "the generator stays inside the folders that it received"
 WALLS = "bubblewrap"  # only this confinement records what was written elsewhere
 
 
-def ends_by_itself(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    faults = [fault for number, run in enumerate(story.runs, start=1) for fault in unended(run, f"run {number}")]
-    clean = msgspec.structs.replace(story.first, ended="exit", survivors=())
+def ends_by_itself(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    faults = [fault for number, run in enumerate(case_run.runs, start=1) for fault in unended(run, f"run {number}")]
+    clean = msgspec.structs.replace(case_run.first, ended="exit", survivors=())
     controls = [
         Control(
             "a run that exceeds its time is noticed", any(unended(msgspec.structs.replace(clean, ended="timeout")))
@@ -22,8 +22,8 @@ def ends_by_itself(story: CaseRun, declaration: Declaration) -> tuple[Finding, .
         Control("a process that stays is noticed", any(unended(msgspec.structs.replace(clean, survivors=("sleep",))))),
         Control("one that ends passes", not any(unended(clean))),
     ]
-    codes = ", ".join(str(run.code) for run in story.runs)
-    return as_findings(ENDS, faults, control=all_hold(controls), saw=f"{len(story.runs)} runs ended with {codes}")
+    codes = ", ".join(str(run.code) for run in case_run.runs)
+    return as_findings(ENDS, faults, control=all_hold(controls), saw=f"{len(case_run.runs)} runs ended with {codes}")
 
 
 def unended(run: GeneratorRun, name: str = "the run") -> Iterator[CheckFault]:
@@ -37,15 +37,15 @@ def unended(run: GeneratorRun, name: str = "the run") -> Iterator[CheckFault]:
         )
 
 
-def stays_inside(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    if not story.confined.startswith(WALLS):
-        where = f"it ran in {story.confined}" if story.confined else "it was not confined"
+def stays_inside(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    if not case_run.confined.startswith(WALLS):
+        where = f"it ran in {case_run.confined}" if case_run.confined else "it was not confined"
         return skipped(INSIDE, f"{where}: other accesses were not observed")
-    faults = [fault for number, run in enumerate(story.runs, start=1) for fault in outside(run, f"run {number}")]
-    clean = msgspec.structs.replace(story.first, strayed=())
+    faults = [fault for number, run in enumerate(case_run.runs, start=1) for fault in outside(run, f"run {number}")]
+    clean = msgspec.structs.replace(case_run.first, strayed=())
     strayed = msgspec.structs.replace(clean, strayed=("/home/somebody/.codex",))
     held = any(outside(strayed)) and not any(outside(clean))
-    saw = f"nothing outside was touched (confined by {story.confined})"
+    saw = f"nothing outside was touched (confined by {case_run.confined})"
     return as_findings(INSIDE, faults, control=Control("an access outside is noticed", held), saw=saw)
 
 

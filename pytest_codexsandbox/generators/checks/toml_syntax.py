@@ -23,18 +23,18 @@ CLAIM = "what was written is TOML 1.1"
 DECLINED = "a file that is not TOML is left unchanged, or repaired"
 
 
-def parses(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    before = case_view.text_before(story)
+def parses(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    before = case_view.text_before(case_run)
     claim = CLAIM if read(before).loads else DECLINED
-    why = _cannot(story, loads=read(before).loads)
+    why = _cannot(case_run, loads=read(before).loads)
     if why:
         return skipped(claim, why)
-    markers = own(story, declaration).markers
-    after = case_view.results(story)
-    faults = of_first_run(_broken(story, one, markers) for one in after)
+    markers = own(case_run, declaration).markers
+    after = case_view.results(case_run)
+    faults = of_first_run(_broken(case_run, one, markers) for one in after)
     controls = [_control(after[-1].content, markers, before)]
     if not read(before).loads:
-        ownership = own(story, declaration)
+        ownership = own(case_run, declaration)
         faults = faults or of_first_run(wiped(before, one.content, ownership, one.name) for one in after)
         noticed = any(wiped(before, b"# empty\n", ownership)) or not _users(_as_utf_8(before), ownership)
         controls.append(Control("an emptied file is noticed", noticed))
@@ -42,25 +42,27 @@ def parses(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
         claim,
         faults,
         control=all_hold(controls),
-        saw="left as it was" if case_view.untouched(story) else f"{len(read(after[-1].content).data)} keys at the root",
+        saw="left as it was"
+        if case_view.untouched(case_run)
+        else f"{len(read(after[-1].content).data)} keys at the root",
     )
 
 
-def _cannot(story: CaseRun, *, loads: bool) -> str:
-    if not loads and not written_alone(story) and case_view.untouched(story):
+def _cannot(case_run: CaseRun, *, loads: bool) -> str:
+    if not loads and not written_alone(case_run) and case_view.untouched(case_run):
         return "it writes no file, and left the broken one unchanged"
-    if case_view.before(story).kind == "missing" and all(
-        one.state.kind == "missing" for one in case_view.results(story)
+    if case_view.before(case_run).kind == "missing" and all(
+        one.state.kind == "missing" for one in case_view.results(case_run)
     ):
         return "there is no file, and none was written"
-    why = case_view.not_asked(story)
-    return "" if why and not loads and case_view.refused(story.first) else why
+    why = case_view.not_asked(case_run)
+    return "" if why and not loads and case_view.refused(case_run.first) else why
 
 
-def _broken(story: CaseRun, after: case_view.StateAfterRun, markers: tuple[Marker, ...]) -> Iterator[CheckFault]:
-    before = case_view.text_before(story)
+def _broken(case_run: CaseRun, after: case_view.StateAfterRun, markers: tuple[Marker, ...]) -> Iterator[CheckFault]:
+    before = case_view.text_before(case_run)
     if not read(before).loads and after.content == before:
-        if not case_view.refused(story.runs[after.run - 1]):
+        if not case_view.refused(case_run.runs[after.run - 1]):
             saw = f"{after.name}: exit 0, and the file is still broken: {read(before).fault}"
             yield CheckFault(reason="broken-and-accepted", saw=saw)
         return

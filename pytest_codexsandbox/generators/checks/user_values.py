@@ -31,12 +31,12 @@ from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 CLAIM = "every key of the user keeps its value and type"
 
 
-def values_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    ownership, text = own(story, declaration), case_view.text_before(story)
-    why = case_view.not_asked(story) or _nothing_to_keep(text, ownership)
+def values_kept(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    ownership, text = own(case_run, declaration), case_view.text_before(case_run)
+    why = case_view.not_asked(case_run) or _nothing_to_keep(text, ownership)
     if why:
         return skipped(CLAIM, why)
-    faults = of_first_run(lost(text, after.content, ownership, after.name) for after in case_view.results(story))
+    faults = of_first_run(lost(text, after.content, ownership, after.name) for after in case_view.results(case_run))
     unsure = [fault for fault in faults if fault.reason == "whose-is-it"]
     if unsure and len(unsure) == len(faults):
         return skipped(CLAIM, unsure[0].saw)

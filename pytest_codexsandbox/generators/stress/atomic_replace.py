@@ -21,7 +21,14 @@ from pytest_codexsandbox.generators.checks.findings import (
 from pytest_codexsandbox.generators.other_writers import TORN
 from pytest_codexsandbox.generators.stress.file_watch import FileSample, FileSamples, is_at, looking
 from pytest_codexsandbox.generators.stress.intermediate_files import HALF_DONE, is_between
-from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, StressRun, cannot, rig, shown
+from pytest_codexsandbox.generators.stress.setup import (
+    StressContext,
+    StressRun,
+    StressSetup,
+    cannot,
+    shown,
+    stress_setup,
+)
 from pytest_codexsandbox.generators.stress.strace import kept
 from pytest_codexsandbox.generators.stress.strace_log import Syscall
 from pytest_codexsandbox.model.generator import Finding, Intent
@@ -54,14 +61,14 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
         return sight.kind == "file" and sight.file > 0 and alone and sight.file not in ends
 
 
-def at_once(bench: StressContext) -> tuple[Finding, ...]:
-    why = cannot(bench) or ("" if bench.environment is None else UNSEEN)
+def at_once(context: StressContext) -> tuple[Finding, ...]:
+    why = cannot(context) or ("" if context.environment is None else UNSEEN)
     if why:
         return skipped(CLAIM, why)
-    with rig(bench) as stage:
+    with stress_setup(context) as stage:
         rounds = tuple(_rounds(stage))
         changing = tuple(one for one in rounds if one.changed)
-        torn = tuple(_pair(stage, TORN, traced=bool(bench.strace().program))) if changing else ()
+        torn = tuple(_pair(stage, TORN, traced=bool(context.strace().program))) if changing else ()
         path, world = stage.config_path, stage.world()
     found = judged(changing, torn, path) if changing else skipped(CLAIM, _nothing(rounds))
     return shown(found, world)
@@ -82,35 +89,37 @@ def _nothing(rounds: Sequence[Round]) -> str:
 
 
 # ---- playing
-def _rounds(stage: Rig) -> Iterator[Round]:
+def _rounds(stage: StressSetup) -> Iterator[Round]:
     """Yields rounds, most of them under strace. Its slower calls make short moments easier to see.
 
     If the first round shows that nothing changes, no second request follows. A slow generator gets only one more round.
     """
-    known = bool(stage.bench.strace().program)
-    first = tuple(_pair(stage, stage.bench.generator, traced=known))
+    known = bool(stage.context.strace().program)
+    first = tuple(_pair(stage, stage.context.generator, traced=known))
     yield from first
     times = 1 if sum(one.play.outcome.seconds for one in first) > _SLOW else _ROUNDS
-    wishes = 2 if first[1].changed or not known else 1
+    intents = 2 if first[1].changed or not known else 1
     for number in range(times):
-        yield from _pair(stage, stage.bench.generator, traced=known and number + 1 < times, wishes=wishes)
+        yield from _pair(stage, stage.context.generator, traced=known and number + 1 < times, intents=intents)
 
 
-def _pair(stage: Rig, generator: Generator, *, traced: bool, wishes: int = 2) -> Iterator[Round]:
+def _pair(stage: StressSetup, generator: Generator, *, traced: bool, intents: int = 2) -> Iterator[Round]:
     """Yields a first run, and one with another request."""
     before = stage.config(stage.lay(generator=generator))
-    for run, wish in enumerate((stage.bench.wish, stage.bench.other)[:wishes], start=1):
-        one = _round(stage, generator, wish, before=before, run=run, traced=traced)
+    for run, intent in enumerate((stage.context.wish, stage.context.other)[:intents], start=1):
+        one = _round(stage, generator, intent, before=before, run=run, traced=traced)
         yield one
         before = one.play.config
 
 
-def _round(stage: Rig, generator: Generator, wish: Intent, *, before: bytes | None, run: int, traced: bool) -> Round:
-    strace, log = stage.bench.strace(), stage.log()
-    with looking(stage.top, stage.config_path) as onlooker:
-        play = stage.play(wish, generator=generator, run=run, prefix=strace.words(log) if traced else ())
+def _round(
+    stage: StressSetup, generator: Generator, intent: Intent, *, before: bytes | None, run: int, traced: bool
+) -> Round:
+    strace, log = stage.context.strace(), stage.log()
+    with looking(stage.top, stage.config_path) as watcher:
+        play = stage.play(intent, generator=generator, run=run, prefix=strace.words(log) if traced else ())
     calls = kept(log).calls if traced else ()
-    return Round(before=before, play=play, looks=onlooker.looks, calls=calls, traced=traced)
+    return Round(before=before, play=play, looks=watcher.looks, calls=calls, traced=traced)
 
 
 # ---- judging: pure

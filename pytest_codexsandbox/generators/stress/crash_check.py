@@ -17,7 +17,14 @@ from pytest_codexsandbox.generators.checks.findings import (
 from pytest_codexsandbox.generators.stress.intermediate_files import HALF_DONE, are_whole, is_between
 from pytest_codexsandbox.generators.stress.kill_choice import QUICK, SLOW, Choice, choice
 from pytest_codexsandbox.generators.stress.kill_points import KillPoint, points, stable_paths
-from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, StressRun, cannot, rig, shown
+from pytest_codexsandbox.generators.stress.setup import (
+    StressContext,
+    StressRun,
+    StressSetup,
+    cannot,
+    shown,
+    stress_setup,
+)
 from pytest_codexsandbox.generators.stress.strace import ALL, kept
 from pytest_codexsandbox.generators.stress.strace_log import CHANGING, Syscall, Trace
 from pytest_codexsandbox.model.generator import Finding
@@ -59,15 +66,15 @@ class NotKilled(msgspec.Struct, frozen=True, kw_only=True):
         return comparable(read(content).data) == comparable(read(self.new).data) and read(content).loads
 
 
-def killed(bench: StressContext) -> tuple[Finding, ...]:
-    why = cannot(bench) or bench.strace().why
+def killed(context: StressContext) -> tuple[Finding, ...]:
+    why = cannot(context) or context.strace().why
     if why:
         return skipped(CLAIM, why)
-    with rig(bench) as stage:
+    with stress_setup(context) as stage:
         return shown(_played(stage), stage.world())
 
 
-def _played(stage: Rig) -> tuple[Finding, ...]:
+def _played(stage: StressSetup) -> tuple[Finding, ...]:
     plain = _fresh(stage)
     quick = plain.outcome.seconds < _SLOW
     (first, calls), (second, more) = (_counted(stage, ALL if quick else CHANGING) for _ in range(2))
@@ -92,18 +99,18 @@ def judged(known: NotKilled, strikes: Sequence[Kill], chosen: Choice) -> tuple[F
 
 
 # ---- playing
-def _fresh(stage: Rig) -> StressRun:
+def _fresh(stage: StressSetup) -> StressRun:
     stage.lay()
     return stage.play()
 
 
-def _counted(stage: Rig, names: Sequence[str]) -> tuple[StressRun, tuple[Syscall, ...]]:
+def _counted(stage: StressSetup, names: Sequence[str]) -> tuple[StressRun, tuple[Syscall, ...]]:
     stage.lay()
-    play = stage.play(prefix=stage.bench.strace().words(stage.log(), calls=names))
+    play = stage.play(prefix=stage.context.strace().words(stage.log(), calls=names))
     return play, kept(stage.log()).calls
 
 
-def _cannot(first: StressRun, second: StressRun, plain: StressRun, calls: Sequence[Syscall], stage: Rig) -> str:
+def _cannot(first: StressRun, second: StressRun, plain: StressRun, calls: Sequence[Syscall], stage: StressSetup) -> str:
     if not plain.well:
         return f"it wrote nothing here: {plain.said}"
     if plain.config == stage.config(stage.lay()):
@@ -119,9 +126,9 @@ def _cannot(first: StressRun, second: StressRun, plain: StressRun, calls: Sequen
     return ""
 
 
-def _strike(stage: Rig, point: KillPoint) -> Kill:
+def _strike(stage: StressSetup, point: KillPoint) -> Kill:
     """Kills a run at one point. Every attempt starts from the same files."""
-    strace = stage.bench.strace()
+    strace = stage.context.strace()
     trace, left = Trace(), None
     for _ in range(_TRIES):
         stage.lay()

@@ -84,7 +84,7 @@ def looking(top: str, path: str) -> Iterator[FileWatcher]:
     """Runs the file watcher. Its `looks` are available after the block."""
     argv = (sys.executable, "-I", "-S", str(GUEST / "file_watcher.py"), top, str(Path(path)))
     with process.running(argv, cwd="/", env={"PATH": os.defpath}) as child:
-        onlooker = FileWatcher(child)
-        onlooker.begin()
-        yield onlooker
-        onlooker.end()
+        watcher = FileWatcher(child)
+        watcher.begin()
+        yield watcher
+        watcher.end()

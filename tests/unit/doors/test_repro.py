@@ -117,4 +117,4 @@ def test_what_never_started_says_why() -> None:
 @pytest.mark.parametrize("verb", ["http", "dns", "unix-connect"])
 def test_what_talks_to_the_outside_gets_a_server_there(verb: str) -> None:
     act = Act(verb=verb, params={"address": "@UNIX@", "port": "1", "name": "x"})
-    assert "rig.py" in repro_script(recorded({"n.w/a": act}), acts={"n.w/a": act})
+    assert "listener.py" in repro_script(recorded({"n.w/a": act}), acts={"n.w/a": act})

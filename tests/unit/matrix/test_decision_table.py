@@ -92,10 +92,10 @@ def test_a_row_about_other_releases_is_not_applicable_and_says_so() -> None:
 def test_of_a_build_whose_version_no_plan_knows_nothing_is_ruled_out_before_it_runs() -> None:
     assert {why_not(f"row-0{number}", "") for number in range(1, 6)} == {""}
     assert known().ruled_out(cell(""), "row-03", "0.163.0"), "the workshop knows it"
-    wish = Intent()
-    assert known().row(cell(""), wish, "0.130.0") is ROWS[2]
-    assert known().row(cell("0.130.0"), wish) is ROWS[2]
-    assert known().row(cell(""), wish) is ROWS[3]
+    intent = Intent()
+    assert known().row(cell(""), intent, "0.130.0") is ROWS[2]
+    assert known().row(cell("0.130.0"), intent) is ROWS[2]
+    assert known().row(cell(""), intent) is ROWS[3]
 
 
 def test_a_row_that_an_earlier_one_takes_for_this_release_is_not_shown_as_if_it_had_held() -> None:
@@ -128,7 +128,7 @@ def test_a_row_of_other_releases_is_told_as_that_though_earlier_ones_take_some_o
 
 
 @pytest.mark.parametrize(
-    ("when", "wish", "version", "fits"),
+    ("when", "intent", "version", "fits"),
     [
         ({"roots": "none"}, Intent(), "0.163.0", True),
         ({"roots": "none"}, Intent(roots=("/x",)), "0.163.0", False),
@@ -144,17 +144,17 @@ def test_a_row_of_other_releases_is_told_as_that_though_earlier_ones_take_some_o
     ],
 )
 def test_a_row_speaks_of_what_it_names_and_of_nothing_else(
-    when: dict[str, str], wish: Intent, version: str, fits: bool
+    when: dict[str, str], intent: Intent, version: str, fits: bool
 ) -> None:
-    assert decision_table.matches(when, wish, version) is fits
+    assert decision_table.matches(when, intent, version) is fits
 
 
 def test_a_row_of_a_tool_for_other_platforms_is_asked_there() -> None:
     """Elsewhere it declines, whatever its rows say: none of them would have been asked."""
     declared = of({"network": "on"}, platforms=("darwin", "wsl"))
-    wish = decision_table.wish_for(declared, 0, "0.163.0")
-    assert wish is not None
-    assert (wish.platform, expected(declared, wish, declared.semantics[0]).refuses) == ("darwin", False)
+    intent = decision_table.wish_for(declared, 0, "0.163.0")
+    assert intent is not None
+    assert (intent.platform, expected(declared, intent, declared.semantics[0]).refuses) == ("darwin", False)
 
 
 def test_a_row_that_names_a_platform_says_what_is_to_be_there() -> None:
@@ -162,14 +162,14 @@ def test_a_row_that_names_a_platform_says_what_is_to_be_there() -> None:
         DecisionRow(when={"platform": "darwin"}),
         DecisionRow(when={"network": "on"}, expect=ExpectedPolicy(refuses=True)),
     )
-    declared, wish = Declaration(run="x", semantics=(darwin, refusing)), Intent(platform="darwin")
-    assert not expected(declared, wish, darwin).refuses
-    assert not is_silent(declared, wish, darwin)
-    assert not is_silent(declared, wish, refusing)
-    assert expected(declared, wish, None).refuses
-    assert is_silent(declared, wish, None)
-    assert is_silent(declared, wish, DecisionRow(when={"roots": "none"}))
-    assert not is_silent(Declaration(platforms=("wsl",)), wish, None), "it has named those that it is for"
+    declared, intent = Declaration(run="x", semantics=(darwin, refusing)), Intent(platform="darwin")
+    assert not expected(declared, intent, darwin).refuses
+    assert not is_silent(declared, intent, darwin)
+    assert not is_silent(declared, intent, refusing)
+    assert expected(declared, intent, None).refuses
+    assert is_silent(declared, intent, None)
+    assert is_silent(declared, intent, DecisionRow(when={"roots": "none"}))
+    assert not is_silent(Declaration(platforms=("wsl",)), intent, None), "it has named those that it is for"
 
 
 @pytest.mark.parametrize(
@@ -230,10 +230,10 @@ def test_whatever_the_rows_are_what_is_asked_for_one_is_decided_by_it(
 ) -> None:
     declared = of(*whens, platforms=decision_table.WORDS["platform"])
     for place, row in enumerate(declared.semantics):
-        wish = decision_table.wish_for(declared, place, version)
-        assert (wish is None) == bool(decision_table.ruled_out(declared, decision_table.name_of(place), version))
-        if wish is not None:
-            assert decision_table.row(declared, wish, version) is row
+        intent = decision_table.wish_for(declared, place, version)
+        assert (intent is None) == bool(decision_table.ruled_out(declared, decision_table.name_of(place), version))
+        if intent is not None:
+            assert decision_table.row(declared, intent, version) is row
             assert not decision_table.shadowed(declared, place)
 
 

@@ -171,7 +171,7 @@ def test_every_shipped_declaration_loads_and_can_be_taken_apart() -> None:
 
 # ---- rows
 @pytest.mark.parametrize(
-    ("when", "wish", "version", "fits"),
+    ("when", "intent", "version", "fits"),
     [
         ({}, Intent(), "", True),
         ({"platform": "darwin"}, Intent(platform="darwin"), "", True),
@@ -194,8 +194,8 @@ def test_every_shipped_declaration_loads_and_can_be_taken_apart() -> None:
         ({"userns": "no", "network": "on"}, Intent(capabilities={"userns": False}), "", False),
     ],
 )
-def test_a_row_speaks_of_what_is_asked(when: dict[str, str], wish: Intent, version: str, fits: bool) -> None:
-    assert decision_table.matches(when, wish, version) is fits
+def test_a_row_speaks_of_what_is_asked(when: dict[str, str], intent: Intent, version: str, fits: bool) -> None:
+    assert decision_table.matches(when, intent, version) is fits
 
 
 def test_the_first_row_that_fits_decides() -> None:

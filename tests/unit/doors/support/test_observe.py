@@ -25,10 +25,10 @@ TOKEN = "sk-" + "Ab1" * 12
 
 def talk(command: Command, *, value: str = "", after: bytes = b"") -> bytes:
     """What a good probe prints for the plan that it was given."""
-    acts = [act["id"] for act in read_plan_word(command.witness_argv[-1])]
+    acts = [act["id"] for act in read_plan_word(command.probe_argv[-1])]
     rows = [{"row": {"act": act, "ok": True, "value": value}} for act in acts]
     said = [{"ready": {"pid": 2}}, *rows, {"done": len(acts)}]
-    return "".join(f"\x1ecx:{command.witness}:{json.dumps(one)}\n" for one in said).encode() + after
+    return "".join(f"\x1ecx:{command.probe_nonce}:{json.dumps(one)}\n" for one in said).encode() + after
 
 
 def good(**words: object) -> Callable[[Command], CommandResult]:
@@ -44,8 +44,8 @@ def test_the_probe_is_held_by_its_nonce_and_known_by_its_words() -> None:
     environment = ScriptedEnvironment(good(seconds=0.5))
     seen = one(environment, {"a.b/w": WRITE})
     (command,) = environment.commands
-    assert command.witness == seen.nonce and command.witness_argv == command.argv[-6:]
-    assert command.witness_argv[:5] == ("/usr/bin/python3", "-I", "-S", "/opt/probe.py", seen.nonce)
+    assert command.probe_nonce == seen.nonce and command.probe_argv == command.argv[-6:]
+    assert command.probe_argv[:5] == ("/usr/bin/python3", "-I", "-S", "/opt/probe.py", seen.nonce)
     assert command.stdin == b""
     assert list(seen.rows) == [FORBIDDEN, PERMITTED, "a.b/w"] and seen.finished and seen.ready and not seen.error
     assert (seen.id, seen.door, seen.policy) == (f"sandbox-workspace-write-{seen.nonce}", "sandbox", WORKSPACE_WRITE)
@@ -108,7 +108,7 @@ def test_a_mount_of_the_machine_that_goes_away_is_no_finding(errno: bytes) -> No
     environment = ScriptedEnvironment(lambda command: ended.pop() if ended else good()(command))
     seen = one(environment, {"a.b/w": WRITE})
     assert seen.finished and not seen.stderr and len(environment.commands) == 3
-    assert len({command.witness for command in environment.commands}) == 1
+    assert len({command.probe_nonce for command in environment.commands}) == 1
 
 
 def test_a_mount_that_cannot_be_made_read_only_each_time_is_told() -> None:
@@ -172,7 +172,7 @@ def test_a_call_with_a_command_of_its_own_runs_no_probe() -> None:
     seen = one(environment, {}, Call(argv=("sh", "-c", "cd @OUTSIDE@"), stdin=b"in"))
     (command,) = environment.commands
     assert command.argv[-3:] == ("sh", "-c", "cd /run folder/w1/outside")
-    assert (command.witness, command.witness_argv, command.stdin) == ("", (), b"in")
+    assert (command.probe_nonce, command.probe_argv, command.stdin) == ("", (), b"in")
     assert (seen.code, seen.stdout, seen.ready, seen.finished, seen.rows) == (3, "hi", False, False, {})
 
 

