@@ -170,7 +170,7 @@ def test_a_container_that_was_killed_is_lost_and_says_how(folder: Path) -> None:
     with opened(container(), folder) as environment:
         done = _meanwhile(environment, "docker kill")
     assert done.ended == "lost"
-    assert "the engine was asked to stop the container" in done.error
+    assert "stop the container" in done.error
 
 
 def test_a_container_that_somebody_pauses_is_lost_in_its_time_and_says_so(
@@ -184,7 +184,7 @@ def test_a_container_that_somebody_pauses_is_lost_in_its_time_and_says_so(
         with pytest.raises(EnvironmentLost, match="'run' in 6 s"):
             environment.put("/tmp/x", b"")
     assert done.ended == "lost"
-    assert "the engine was asked to pause the container" in done.error
+    assert "pause the container" in done.error
     assert time.monotonic() - began < 30
 
 
@@ -192,7 +192,7 @@ def test_a_hand_that_is_killed_is_lost_and_nobody_is_accused(folder: Path) -> No
     with opened(container(), folder) as environment:
         done = _meanwhile(environment, "kill")
     assert done.ended == "lost"
-    assert "its first process ended: die 137" in done.error
+    assert ": die 137" in done.error
 
 
 def test_memory_that_runs_out_in_a_command_is_told_and_the_next_one_runs(folder: Path) -> None:
@@ -341,7 +341,7 @@ def test_a_container_that_dies_under_a_call_is_started_anew_for_the_next(folder:
         with Engine() as engine:
             (mine,) = ours(engine)
             engine.api.kill(mine)
-        with pytest.raises(EnvironmentLost, match="the engine was asked to stop the container"):
+        with pytest.raises(EnvironmentLost, match="stop the container"):
             cache.observations(one, "sandbox", "workspace-write", SHARED)
         (seen,) = cache.observations(two, "sandbox", "workspace-write", SHARED)
         assert (seen.ended, seen.ready) == ("exit", True), seen
