@@ -156,7 +156,7 @@ class CommandContract:
                 time.sleep(1)
         """
         with fresh(environment) as world:
-            done = environment.run(python(world, script, "outer", "n0nce", witness="n0nce", interrupt_after=0.2))
+            done = environment.run(python(world, script, "outer", "n0nce", probe_nonce="n0nce", interrupt_after=0.2))
         assert (done.ended, done.exit) == ("exit", 9)
         assert sorted(done.stdout.splitlines()[1:]) == [b"inner", b"outer"]
 

@@ -15,7 +15,7 @@ from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Door, Environment, Subject
 
-NONE: Final = "no bubblewrap: none on PATH, and none beside this Codex"
+NONE: Final = "no bubblewrap: none on PATH, and none next to this Codex"
 
 
 class UnconfinedDoor(Door):

@@ -36,8 +36,8 @@ class Listeners:
         port = self._answer_names(self._dns_pair())
         if resolver:  # the one that the system's own name service asks
             self._answer_names(self._bound(_DNS))
-        path = os.path.join(folder, "rig.sock")
-        self._listen_below(folder, "rig.sock")
+        path = os.path.join(folder, "listener.sock")
+        self._listen_below(folder, "listener.sock")
         name = f"codexsandbox-{word}"
         self._listen(socket.AF_UNIX, "\0" + name, lambda one: self._serve(one, "abstract", _echo))
         self.values = {"HTTP": str(http), "DNS": str(port), "UNIX": path, "ABSTRACT": name}
@@ -46,7 +46,7 @@ class Listeners:
         """Returns the listeners that this very word reached, in order, each once. Reads first what is still queued."""
         self._take_what_came()
         word = re.compile(rf"(?<![\w-]){re.escape(token.lower())}(?![\w-])")
-        return list(dict.fromkeys(rig for rig, text in self._arrived if word.search(text)))
+        return list(dict.fromkeys(listener for listener, text in self._arrived if word.search(text)))
 
     def close(self) -> None:
         for one in self._open:
@@ -68,7 +68,7 @@ class Listeners:
             if not ready:
                 return
             if time.monotonic() > limit:
-                raise OverflowError(f"more arrives outside than can be looked at in {_LONGEST_TAKING:.0f} s")
+                raise OverflowError(f"more data arrives outside than can be read within {_LONGEST_TAKING:.0f} s")
             for fd, _ in ready:
                 self._acts.get(fd, lambda: None)()
 
@@ -140,7 +140,9 @@ class Listeners:
         self._watch(server.fileno(), accept)
 
     # ---- serving
-    def _serve(self, connection: socket.socket, rig: str, answer: Callable[[bytes], tuple[str, bytes] | None]) -> None:
+    def _serve(
+        self, connection: socket.socket, listener: str, answer: Callable[[bytes], tuple[str, bytes] | None]
+    ) -> None:
         """Collects data until `answer` understands it; sends the answer; closes the connection."""
         got = bytearray()
 
@@ -158,7 +160,7 @@ class Listeners:
             got.extend(part)
             said = answer(bytes(got))
             if said is not None:
-                self._arrived.append((rig, said[0].lower()))
+                self._arrived.append((listener, said[0].lower()))
                 self._forget(connection.fileno())
                 Outbox(self._loop, connection.fileno(), lost=close, drained=close).put([said[1]])
             elif not part or len(got) > _LONGEST:

@@ -137,7 +137,7 @@ def _find(name_or_path: str) -> Path:
     raise InputError(
         f"there is no preset {name_or_path!r}",
         why=did_you_mean(name_or_path, offered()),
-        next_step="a matrix file of your own is given by its path: --codex-matrix=./mine.toml",
+        next_step="give the path of your own matrix file: --codex-matrix=./mine.toml",
     )
 
 

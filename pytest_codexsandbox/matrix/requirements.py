@@ -44,7 +44,7 @@ def why_not_there(promise: Promise, facts: Mapping[str, Any]) -> str:
     found = facts.get("kernel_settings", "")
     if SETTINGS not in promise.requires or found == "writable":
         return ""
-    return f"by probe: nobody may write to /proc/sys here, without any sandbox ({found or 'not known why'})"
+    return f"by probe: /proc/sys is not writable here, even without a sandbox ({found or 'reason unknown'})"
 
 
 def _has_neighbour(environment: EnvironmentSpec) -> bool:
@@ -56,8 +56,9 @@ def _unmet(word: str, environment: EnvironmentSpec, platform: str) -> str:
     unmet = {
         "user:ordinary": user == "root" and "needs an ordinary user; this is root",
         "user:root": user not in ("", "root") and f"needs root; this is {user}",
-        "resolver:ours": environment.resolver != "ours" and "needs a resolver of ours (containers, virtual machines)",
-        "network:own": not _has_neighbour(environment) and "needs a neighbour (profiles with a network of their own)",
+        "resolver:ours": environment.resolver != "ours"
+        and "needs the harness's own resolver (containers, virtual machines)",
+        "network:own": not _has_neighbour(environment) and "needs a neighbour (profiles with their own network)",
         "platform:linux": platform != "linux" and NEEDS_LINUX,
     }
     return (_settings(environment) if word == SETTINGS else unmet.get(word)) or ""
@@ -68,11 +69,7 @@ def _settings(environment: EnvironmentSpec) -> str:
     parts of /proc also mount the settings read-only."""
     profile = environment.container.profile if environment.container else None
     if environment.user not in ("", "root"):
-        return f"needs root, whom the kernel lets change its settings; this is {environment.user}"
+        return f"needs a root that may change kernel settings; this is {environment.user}"
     if profile and profile.userns:
-        return "needs the root of the machine; the engine gives this one another number"
-    return (
-        "needs a /proc/sys that can be written; the engine mounts it read-only"
-        if profile and profile.masked_paths
-        else ""
-    )
+        return "needs the root of the machine; the engine maps this root to another uid"
+    return "needs a writable /proc/sys; the engine mounts it read-only" if profile and profile.masked_paths else ""

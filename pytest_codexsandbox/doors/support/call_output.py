@@ -72,7 +72,7 @@ class _Listener:
     def hear(self, line: bytes) -> None:
         fault = self._fault(line)
         if fault and not self.error:
-            self.error = f"the probe spoke nonsense: {fault}: {line[:200].decode('latin-1')}"
+            self.error = f"the probe's output is malformed: {fault}: {line[:200].decode('latin-1')}"
 
     def _fault(self, line: bytes) -> str:
         """Returns why the line violates the protocol; "" if it is valid. Records a valid line."""
@@ -81,7 +81,7 @@ class _Listener:
         except msgspec.MsgspecError:
             return "not a JSON object"
         if self.done:
-            return "it spoke on after it was done"
+            return "output after the end"
         match list(message.items()):
             case [("ready", dict())] if not self.ready:
                 self.ready = True
@@ -90,7 +90,7 @@ class _Listener:
                 return self._fault_of_row(row)
             case [("done", count)] if self.ready:
                 self.done = True
-                return "" if count == len(self.rows) == len(self._asked) else "done without having done all"
+                return "" if count == len(self.rows) == len(self._asked) else "the end before every act has its row"
         return "unknown, repeated or too early"
 
     def _fault_of_row(self, row: Any) -> str:
@@ -99,7 +99,7 @@ class _Listener:
         except msgspec.ValidationError as invalid:
             return f"not a row ({invalid})"
         if done.act not in self._asked:
-            return "a row for an act that was not asked"
+            return "a row for an act that was not requested"
         if done.act in self.rows:
             return "a second row for one act"
         self.rows[done.act] = done
@@ -119,5 +119,5 @@ def exhausted_resource(ended: CommandResult, rest: bytes = b"", *, errnos: Seque
         return f"the environment may have no more processes: {told}"
     no_room = any(one in NO_ROOM for one in errnos) or any(words in text for words in NO_ROOM_TEXTS for text in said)
     if no_room and 0 <= ended.room < FULL:
-        return f"the environment's disk is full: {ended.room >> 10} KiB were left when the call ended"
+        return f"the environment's disk is full: {ended.room >> 10} KiB were free when the call ended"
     return ""

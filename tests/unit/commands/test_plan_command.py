@@ -283,7 +283,7 @@ def test_programs_get_every_key_and_reason() -> None:
         (("local", "--codex-bin", "a=/bin/true", "--codex-bin", "a=/bin/false"), "two Codex binaries"),
         (("./none.toml",), "no matrix file"),
         (("local", "--codex-pairs", "5"), "--codex-pairs"),
-        (("local", "--codex-release", "0.163.0", "--codex-budget", "1s"), "no room for a single cell"),
+        (("local", "--codex-release", "0.163.0", "--codex-budget", "1s"), "too short for a single cell"),
         (("local", "--codex-pairs", "2"), "--codex-pairs has no effect here"),
         (("releases", "--codex-docker-hosts", "unix:///x"), "--codex-docker-hosts has no effect here"),
         (("pull-request", "--update-lock", "--codex-budget", "1m"), "--codex-budget has no effect beside"),

@@ -283,7 +283,7 @@ def test_one_more_row_never_makes_a_verdict_better_than_what_was_there(
 
 
 # ---- the bubblewrap that was asked for
-OTHER = msgspec.structs.replace(started(), another="asked for bubblewrap 0.4.1, used Codex' own bwrap (sha256 aa)")
+OTHER = msgspec.structs.replace(started(), another="requested bubblewrap 0.4.1, used Codex' own bwrap (sha256 aa)")
 NO_SAY = msgspec.structs.replace(started(), without_say="this Codex sets up its sandbox without a bubblewrap")
 
 

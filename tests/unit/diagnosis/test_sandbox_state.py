@@ -167,7 +167,7 @@ def test_a_call_that_says_nothing_about_the_sandbox_is_unknown(words: dict[str, 
         {"rows": control().rows},
         {"after": {}},
         {"after": {KEY: look("unreadable")}},
-        {"error": "the probe spoke nonsense: a second row for one act"},
+        {"error": "the probe's output is malformed: a second row for one act"},
     ],
 )
 def test_half_a_proof_is_unknown(words: dict[str, Any]) -> None:

@@ -151,7 +151,9 @@ def test_json_has_every_environment_and_nothing_folded() -> None:
 
 
 def test_a_known_deviation_tells_what_was_measured() -> None:
-    measured = "The kernel refuses a user namespace. Asked directly, this environment refuses a user namespace (EPERM)."
+    measured = (
+        "The kernel refuses a user namespace. Checked directly, this environment refuses a user namespace (EPERM)."
+    )
     for text in (
         screen(by_itself(), width=300, verbosity=1),
         html.render(by_itself(), FOLDER),
@@ -184,8 +186,8 @@ def test_what_was_measured_stands_in_its_column_and_not_in_a_cause_that_others_s
     """Two environments are refused by Codex alone, in the same words, and answered differently when they were asked."""
     cells = [builders.cell(environment=f"debian-{number}~host~local") for number in (12, 13)]
     asked = {
-        cells[0].environment: "Asked directly, this environment refuses Landlock (ENOSYS).",
-        cells[1].environment: "Asked directly, this environment refuses its uid_map (EPERM).",
+        cells[0].environment: "Checked directly, this environment refuses Landlock (ENOSYS).",
+        cells[1].environment: "Checked directly, this environment refuses its uid_map (EPERM).",
     }
     keys = builders.keys_of(cells, promises=("start.sandbox-is-on",), policies=("read-only",))
     records = [

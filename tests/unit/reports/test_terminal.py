@@ -203,7 +203,7 @@ def test_calls_side_by_side_take_longer_than_the_clock() -> None:
 
 
 def test_asked_for_and_not_used_is_said_and_is_counted_as_not_measured() -> None:
-    told = "asked for bubblewrap 0.4.1, used Codex' own bwrap (sha256 1f2e3d4c5b6a)"
+    told = "requested bubblewrap 0.4.1, used Codex' own bwrap (sha256 1f2e3d4c5b6a)"
     keys = builders.keys_of([builders.cell()], policies=("read-only", "workspace-write"))
     records = [
         builders.record(key, Verdict.BLOCKED, blocked_by=BLOCKED_BY, reason=f"{ANOTHER}: {told}") for key in keys
