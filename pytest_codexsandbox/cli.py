@@ -1,11 +1,13 @@
-"""`codexsandbox` command: the tools beside pytest. Each subcommand is a module of `commands`, imported when it is
-used."""
+"""`codexsandbox` command: the tools beside pytest. Each subcommand is a module of `commands`, imported when it is used,
+and not for `--help`."""
 
 import argparse
+import ast
 import errno
 import importlib
 import inspect
 import os
+import pkgutil
 import select
 import sys
 from collections.abc import Sequence
@@ -27,12 +29,12 @@ INTERRUPTED: Final = 130
 TERMINATED: Final = 143
 UNREAD: Final = 141  # as for any program that SIGPIPE ends: the reader did not get the whole output
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_ABOUT: Final = "Does the sandbox of Codex do here what its user was promised? The matrix itself is run by pytest."
+_ABOUT: Final = "Checks whether the sandbox of Codex keeps its promises on this machine. pytest runs the matrix itself."
 _EXAMPLES: Final = (
-    ("pytest --codex-matrix", "this machine, the installed Codex, and the compatibility matrix"),
-    ("codexsandbox doctor", "whether a sandbox starts here at all, and if not, the line that fixes it"),
-    ("codexsandbox plan releases", "what a run would do and download; starts nothing"),
-    ("codexsandbox report OLD.ndjson", "the same screen again, from the journal of a run"),
+    ("pytest --codex-matrix", "measure the installed Codex on this machine"),
+    ("codexsandbox doctor", "check whether a sandbox starts here; if not, name the line that fixes it"),
+    ("codexsandbox plan releases", "show what a run would do and download; start nothing"),
+    ("codexsandbox report OLD.ndjson", "show the screen of a run again, from its journal"),
 )
 
 
@@ -58,17 +60,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(f"{PROGRAM}: {error}", CONTRADICTION if isinstance(error, Contradiction) else WRONG_INPUT)
     except KeyboardInterrupt as stop:  # with arguments if SIGTERM caused it
         code = TERMINATED if stop.args else INTERRUPTED
-        return _say(f"{PROGRAM}: interrupted; what was started has been ended", code)
+        return _say(f"{PROGRAM}: interrupted; all started processes have ended", code)
     except Exception as fault:  # noqa: BLE001 - an internal error must not look like a finding about Codex
         if isinstance(fault, BrokenPipeError) and _nobody_reads():  # `codexsandbox plan | head`
             _print_no_more()
             return UNREAD
         if isinstance(fault, OSError) and fault.errno in _NO_ROOM and not fault.filename:
             _print_no_more()
-            return _say(f"{PROGRAM}: no room for what it prints, or for a file: {fault.strerror}", WRONG_INPUT)
+            return _say(f"{PROGRAM}: no disk space for its output or a file: {fault.strerror}", WRONG_INPUT)
         sys.excepthook(*sys.exc_info())
         return _say(
-            f"{PROGRAM} {__version__}: this is a fault of {PROGRAM} itself; please report the lines above", OURS
+            f"{PROGRAM} {__version__}: this is an error of {PROGRAM} itself; please report the lines above", OURS
         )
 
 
@@ -97,7 +99,7 @@ def _dispatch(words: list[str]) -> int:
         if {"-h", "--help"} & set(before):
             parser.parse_args(["--help"])
         if before:  # reported, not ignored
-            parser.error(f"{' '.join(before)} stands before the command; options follow it: {PROGRAM} {name} …")
+            parser.error(f"{' '.join(before)} precedes the command; options follow it: {PROGRAM} {name} …")
         passes_on = getattr(module, "PASSES_ON", False)
         # Intermixed: without it no name may follow an option, as in `images build --update NAME`.
         options, rest = parser.parse_known_args(after) if passes_on else parser.parse_known_intermixed_args(after)
@@ -131,8 +133,7 @@ def main_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name in NAMES:
-        module = load(name)
-        commands.add_parser(name, help=first_line(module), add_help=False)
+        commands.add_parser(name, help=first_line(name), add_help=False)
     return parser
 
 
@@ -148,8 +149,12 @@ def command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
     return parser
 
 
-def first_line(module: ModuleType) -> str:
-    return (inspect.getdoc(module) or "").partition("\n")[0].rstrip(".").replace("%", "%%")
+def first_line(name: str) -> str:
+    """Returns the first line of a command's docstring. Reads it from the source: the import of all commands would
+    import every part of the program."""
+    package, _, module = module_name(name).rpartition(".")
+    source = pkgutil.get_data(package, f"{module}.py") or b""
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0].rstrip(".").replace("%", "%%")
 
 
 def _pasted(examples: tuple[tuple[str, str], ...]) -> str:

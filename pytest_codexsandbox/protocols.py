@@ -342,7 +342,7 @@ class Door(Protocol):
 
     def configured(self, write: WriteConfig) -> "Door":
         """Returns the same door, which requests a policy only by the configuration that a generator writes."""
-        raise Unavailable(f"the door {self.name} cannot be asked by what a generator writes")
+        raise Unavailable(f"the door {self.name} cannot measure the configuration of a generator")
 
 
 class Reporter(Protocol):

@@ -123,7 +123,9 @@ def _traits(name: str) -> DoorTraits:
             f"the door {name!r} cannot be loaded",
             where=place,
             why=f"{type(fault).__name__}: {fault}",
-            next_step="a door is a subclass of pytest_codexsandbox.protocols.Door",
+            next_step="install its package again if the module was moved"
+            if isinstance(fault, ImportError)
+            else "a door is a subclass of pytest_codexsandbox.protocols.Door",
         ) from fault
     if found.name != name:
         raise InputError(f"the door {name!r} calls itself {found.name!r}", where=place, next_step=f'name = "{name}"')

@@ -2,8 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from pytest_codexsandbox.errors import EnvironmentLost
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
@@ -18,6 +19,7 @@ from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.suite_traits import SuiteTraits
 from pytest_codexsandbox.protocols import Door, Environment, Subject, WriteConfig
 
+_NOT_SAID: Final = SandboxState(state="unknown", why="the suite gives no reason")
 Side = tuple[str, str]
 """A door and a policy: a column of a cell."""
 
@@ -38,37 +40,38 @@ class SuiteScope(Protocol):
         """Returns the requested generators, as typed."""
 
 
+@dataclass(eq=False, repr=False)
 class SuiteTrial:
     """Collects the evidence of one test, for the judge. Subclass it, with the methods that your scenarios call."""
 
-    def __init__(self, key: Key, promise: Promise) -> None:
-        self.key, self.promise = key, promise
-        self.policy, self.case = key.policy, key.case
-        self.rows: list[Evidence] = []
-        self.seen: tuple[Observation, ...] = ()  # calls of Codex that the rows refer to, and
-        self.control: tuple[Observation, ...] = ()  # the same calls without a sandbox
-        # A suite that needs a sandbox must say that it was on: otherwise its promises with needs="sandbox" are broken.
-        self.started = SandboxState(state="unknown", why="the suite does not say")
+    key: Key
+    promise: Promise
+    _: KW_ONLY
+    rows: list[Evidence] = field(default_factory=list)
+    seen: tuple[Observation, ...] = ()
+    """Calls of Codex that the rows refer to."""
+    control: tuple[Observation, ...] = ()
+    """The same calls without a sandbox."""
+    started: SandboxState = _NOT_SAID
+    """A suite that needs a sandbox must say that it was on: otherwise its promises with needs="sandbox" are broken."""
+    asks_for_sandbox: bool = True
+    """False: the key asks for no sandbox. If none was on, evidence that holds is `unconfined`."""
+    unconfined_words: str = "no sandbox, as asked"
+    """The reason that makes `unconfined` no error."""
+    shows_home: bool = False
+    """True: reports show the user's home where evidence names it."""
+    skipped: list[str] = field(default_factory=list)
+    """Why the test measured nothing: without a row, the result is n/a with the first reason."""
+    blocked_by: str = ""
+    """The promise without which this one cannot be measured: without a row, the result is blocked."""
 
     @property
-    def asks_for_sandbox(self) -> bool:
-        """Checks whether the key asks for a sandbox. Where it asks for none and none was on, evidence that holds is
-        `unconfined`."""
-        return True
+    def policy(self) -> str:
+        return self.key.policy
 
     @property
-    def unconfined_words(self) -> str:
-        """Returns the reason that makes `unconfined` no error."""
-        return "no sandbox, as asked"
-
-    @property
-    def shows_home(self) -> bool:
-        """Checks whether reports show the user's home where evidence names it."""
-        return False
-
-    def unasked(self, outcome: str) -> Record | None:
-        """Returns the record of a test that could measure nothing; None: the judge decides."""
-        return None
+    def case(self) -> str:
+        return self.key.case
 
 
 T = TypeVar("T", bound=SuiteTrial)

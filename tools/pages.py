@@ -1,5 +1,7 @@
 """Generated pages: renews the reference pages and the README's matrix: python -m tools.pages [--journal JOURNAL|FOLDER]
 
+It also adds new names to tests/lint/inventory.toml, the list of what users can name.
+
 `--journal` puts a real run into the README: it is reduced and kept at tests/golden/readme/journal.ndjson.gz.
 """
 
@@ -7,8 +9,9 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.reports import journal_schema
-from tools import readme_matrix
+from tools import inventory, readme_matrix
 from tools.cli_reference import page as cli_page
 from tools.fingerprints_page import page as fingerprints_page
 from tools.options_page import page as options_page
@@ -31,6 +34,7 @@ def generated() -> dict[Path, str]:
         journal_schema.SHIPPED: journal_schema.text(),
         REFERENCE / "cli.md": cli_page(),
         README: readme_matrix.put(readme, readme_matrix.text()),
+        inventory.FILE: inventory.text(),
     }
 
 
@@ -38,6 +42,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--journal", type=Path, help="of a real run over one release: what the README shows")
     asked = parser.parse_args()
+    try:
+        inventory.check_installed()
+    except InputError as problem:
+        parser.exit(4, f"{problem}\n")
     if asked.journal is not None:
         readme_matrix.keep(asked.journal)
     for path, text in generated().items():

@@ -1,8 +1,8 @@
-"""Prose: finds docstrings and pages that break the rules of CONTRIBUTING.md.
+"""Prose: finds docstrings, pages and texts for users that break the rules of CONTRIBUTING.md.
 
     python -m tools.prose              name each text that breaks a rule
 
-The rules for pages are in `tools.page_prose`.
+The rules for pages are in `tools.page_prose`, those for texts of the program in `tools.string_prose`.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tools import page_prose
+from tools import page_prose, string_prose
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -39,13 +39,14 @@ def main() -> int:
 
 
 def findings() -> Iterator[Finding]:
-    """Yields each docstring and each part of a page that breaks a rule."""
+    """Yields each docstring, each part of a page and each text for users that breaks a rule."""
     for path in _python():
         name = path.relative_to(ROOT).as_posix()
         for line, text in _docstrings(ast.parse(path.read_text(encoding="utf-8"))):
             if rule := broken_rule(text):
                 yield Finding(f"{name}:{line}", rule)
     yield from page_findings()
+    yield from (Finding(place, rule) for place, rule in string_prose.findings(ROOT))
 
 
 def page_findings() -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """Regold: rewrites the golden files; review their difference afterwards: `python -m tools.regold`."""
 
 from pytest_codexsandbox.reports import markdown
+from tests.unit.commands.screen_builders import SCREENS
 from tests.unit.reports import container_builders, generator_builders
 from tests.unit.reports.test_terminal import GOLDEN, screen
 
@@ -15,6 +16,8 @@ def main() -> None:
     for kind, make in generator_builders.KINDS.items():
         (GOLDEN / f"generators-{kind}-80.txt").write_text(screen(make()))
         (GOLDEN / f"generators-{kind}.md").write_text(markdown.render(make(), None))
+    for name, made in SCREENS.items():
+        (GOLDEN.parent / "screens" / f"{name}.txt").write_text(made() + "\n")
 
 
 if __name__ == "__main__":

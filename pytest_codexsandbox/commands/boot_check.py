@@ -8,7 +8,7 @@ for the entrypoint or the HEALTHCHECK of a container image. The user's own Codex
 Prints one line and exits with 0, or three lines (what failed, cause, fix) and one of these codes:
   10  the check could not tell (the control failed)
   20  the sandbox does not start
-  21  the policy is not in force: no sandbox, one where full access was asked for, or another mode
+  21  the policy is not in force: no sandbox, one where full access was requested, or another mode
   22  the request fails in the sandbox and works outside it
   23  the host name resolves outside the sandbox and not inside it
   24  the request fails outside the sandbox too
@@ -71,7 +71,7 @@ _PASSED: Final = (
 def add(parser: argparse.ArgumentParser) -> None:
     door = default_door("commands")
     parser.add_argument(
-        "--door", choices=measured_doors(), default=door, help=f"how the command reaches Codex ({door})"
+        "--door", choices=measured_doors(), default=door, help=f"the door to Codex for the command ({door})"
     )
     parser.add_argument("--url", type=filled, help="a GET request to it must get 200 in the sandbox")
     parser.add_argument(
@@ -83,7 +83,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=filled, metavar="FILE", help="a config.toml that decides, in place of overrides"
     )
-    parser.add_argument("--codex-bin", type=filled, metavar="PATH", help="not the installed Codex, nor the one on PATH")
+    parser.add_argument(
+        "--codex-bin", type=filled, metavar="PATH", help="in place of the installed Codex or the one on PATH"
+    )
     parser.add_argument("--timeout", type=_seconds, default=5.0, metavar="SECONDS", help="for the request (5)")
     parser.add_argument("--json", action="store_true", help="for programs")
 

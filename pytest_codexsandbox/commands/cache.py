@@ -1,8 +1,8 @@
 """Show or prune the cache: Codex releases, and the tools that write their configuration.
 
 `list` shows what is there, the least recently used first. `prune` removes from that end until the rest fits the
-limit ($CODEXSANDBOX_CACHE_LIMIT, else 10GB); a release that a run uses at the moment stays. What killed downloads
-left goes as well.
+limit ($CODEXSANDBOX_CACHE_LIMIT, else 10GB); a release that a run uses at the moment stays. Leftovers of
+killed downloads are removed too.
 """
 
 import argparse
@@ -26,9 +26,9 @@ EXAMPLES: Final = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("do", choices=("list", "prune"), metavar="list|prune", help="what to do")
-    parser.add_argument("--limit", metavar="SIZE", help="prune: how much may stay, like 5GB")
-    parser.add_argument("--all", action="store_true", help="prune: all that is not in use")
-    parser.add_argument("--dry-run", action="store_true", help="prune: only say what would go")
+    parser.add_argument("--limit", metavar="SIZE", help="prune: the size to keep, like 5GB")
+    parser.add_argument("--all", action="store_true", help="prune: everything that is not in use")
+    parser.add_argument("--dry-run", action="store_true", help="prune: list what would be removed, remove nothing")
     parser.add_argument("--json", action="store_true", help="list: for programs")
 
 
@@ -93,7 +93,7 @@ def _as_json(store: Store) -> str:
 
 
 def _names(store: Store, entry: Entry) -> str:
-    return ", ".join(store.names(entry)) or f"{entry.origin.release} (no name leads to it)"
+    return ", ".join(store.names(entry)) or f"{entry.origin.release} (no name points to it)"
 
 
 def _day(store: Store, entry: Entry) -> str:

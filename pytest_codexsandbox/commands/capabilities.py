@@ -1,7 +1,7 @@
-"""Show what Codex binaries can do, asked of the binaries themselves.
+"""Show the capabilities of Codex binaries, as the binaries report them.
 
-Without a release: every release of the cache, and the installed one. No sandbox is started. A binary that says
-something else than the golden data of its release is an error (exit 1).
+Without a release: every release of the cache, and the installed one. No sandbox is started. A binary that
+differs from the golden data of its release is an error (exit 1).
 """
 
 import argparse
@@ -46,12 +46,12 @@ _COMMANDS: Final = {
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("release", nargs="*", help="Codex releases, got when they are not here yet")
+    parser.add_argument("release", nargs="*", help="Codex releases, downloaded if missing")
     parser.add_argument(
         "--codex-bin", action="append", default=[], type=filled, metavar="[LABEL=]PATH", help="a binary of your own"
     )
     parser.add_argument("--offline", action="store_true", help="download nothing")
-    parser.add_argument("--list", action="store_true", help="the releases that are known from data, and where from")
+    parser.add_argument("--list", action="store_true", help="the releases known from data, with their sources")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     print(_as_json(rows) if options.json else "\n".join(_as_text(rows)) or NOTHING)
     wrong = {label: subject.disagreement for label, subject in rows.items() if subject.disagreement}
     for label, why in wrong.items():
-        print(f"codexsandbox: Codex {label} is not what was released: {why}", file=sys.stderr)
+        print(f"codexsandbox: Codex {label} differs from its release: {why}", file=sys.stderr)
     return DISAGREES if wrong else 0
 
 

@@ -57,13 +57,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="what is known of the machine that a text comes from: codex=0.130.0, platform=darwin, a sysctl",
+        help="a fact about the machine that the text comes from: codex=0.130.0, platform=darwin, a sysctl",
     )
     parser.add_argument(
         "--fingerprints", action="append", default=[], metavar="FOLDER", help="more fingerprints, one TOML file each"
     )
     parser.add_argument("--json", action="store_true", help="for programs: causes, each with its first fix")
-    parser.add_argument("--list", action="store_true", help="every known cause, and its words")
+    parser.add_argument("--list", action="store_true", help="list every known cause with its texts")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -61,7 +61,9 @@ _AGAIN: Final = "codexsandbox doctor   (once more; if it stays so, please report
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--codex-bin", type=filled, metavar="[LABEL=]PATH[@AS-VERSION]", help="not the installed Codex")
+    parser.add_argument(
+        "--codex-bin", type=filled, metavar="[LABEL=]PATH[@AS-VERSION]", help="in place of the installed Codex"
+    )
     parser.add_argument("--offline", action="store_true", help="do not ask pip and npm")
     parser.add_argument("--json", action="store_true", help="for programs")
 
@@ -165,7 +167,7 @@ def of_start(policy: str, started: Callable[[], SandboxState], *, kind: str = ""
     why = ": ".join(filter(None, (where, f"{state.why}; {known.cause}" if known and known.cause else state.why)))
     fix = known.remedy if known else ""
     return DoctorFinding(
-        what=what, answer="no", why=why, fix=fix or "codexsandbox diagnose -   (paste what Codex said)", needed=needed
+        what=what, answer="no", why=why, fix=fix or "codexsandbox diagnose -   (paste Codex's output)", needed=needed
     )
 
 

@@ -15,7 +15,7 @@ def as_text(findings: tuple[DoctorFinding, ...]) -> str:
         max(len(finding.what) for finding in findings),
         max(60, min(_WIDTH, shutil.get_terminal_size().columns)),
     )
-    lines = [f"{'this machine':<{wide}}  there     why"]
+    lines = [f"{'this machine':<{wide}}  answer    why"]
     for finding in findings:
         head = f"{finding.what:<{wide}}  {finding.answer:<8}  "
         lines += textwrap.wrap(

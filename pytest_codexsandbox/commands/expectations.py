@@ -1,4 +1,4 @@
-"""Write down what a run violated as known deviations, in the fewest entries.
+"""Record the violations of a run as known deviations, in the fewest entries.
 
 `update JOURNAL` adds an entry for every violation that no entry covers. It removes entries whose promise holds again,
 and narrows entries that cover too much. Comments and order of FILE stay. It leaves `owner` (who looks at the entry
@@ -35,7 +35,7 @@ _CARRIED: Final = ("issue", "owner", "until", "reason")
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("update",))
-    parser.add_argument("journal", type=Path, metavar="JOURNAL", help="of a finished run, or its folder")
+    parser.add_argument("journal", type=Path, metavar="JOURNAL", help="the journal of a finished run, or its folder")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="change this file; without it: print entries")
     parser.add_argument("--today", type=datetime.date.fromisoformat, metavar="DATE", help="instead of today's date")
 
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     for draft in new:
         _append(document, entry_of(draft, today, before.get(old_of.get(draft.promise, ""), {})))
     _finish(document, options.output)
-    print(f"{_many(len(new))} added, {_many(len(gone))} taken out", file=sys.stderr)
+    print(f"{_many(len(new))} added, {_many(len(gone))} removed", file=sys.stderr)
     if any(not draft_has_owner(draft, before, old_of) for draft in new):
         print("next: fill in owner and issue of each; a run refuses them empty", file=sys.stderr)
     return 0

@@ -1,10 +1,10 @@
-"""Begin with a generator of your own, what writes Codex's configuration; try one on a few files.
+"""Create a generator, a program that writes Codex's configuration, or try one on a few files.
 
   new   a declaration and a program that work at once, in the folder `generators` (or --folder): change them, or put
-        your own command behind `run`. Files that are there already stay as they are
-  try   run it on a few files that have broken others (or on one of yours), and show what it did, what the real Codex
-        says and does, and each promise: confined as in a run. Exit code 1 when a promise is violated, 10 when
-        something could not be told
+        your own command behind `run`. Existing files stay as they are
+  try   run it on a few files that have broken others (or on one of yours), and show its changes, how the real Codex
+        reads them, and each promise: confined as in a run. Exit code 1 when a promise is violated, 10 when a promise
+        has no verdict
 
 A generator needs no file at all: pytest --codex-matrix --codex-generator "mytool render --out @CONFIG@"
 """
@@ -33,7 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="+",
         metavar="NAME|SPEC",
-        help="new: its name, which stands in every cell; try, after --: a command, a name, py:, ep:, launch:",
+        help="new: its name, shown in every cell; try, after --: a command, a name, py:, ep:, launch:",
     )
     parser.add_argument("--lang", choices=tuple(LANGUAGES), default="sh", help="new: of the program; toml: none")
     parser.add_argument("--folder", default=generator_files.FOLDER, metavar="DIR", help="new: where to (generators)")

@@ -25,8 +25,8 @@ _NAMES: Final = 2
 _WORDS: Final = {
     Verdict.CONFORMS: "hold",
     Verdict.BLOCKED: "blocked",
-    Verdict.NOT_APPLICABLE: "not asked",
-    Verdict.BROKEN: "could not be told",
+    Verdict.NOT_APPLICABLE: "not checked",
+    Verdict.BROKEN: "unknown",
 }
 
 
@@ -49,15 +49,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def screen(head: Head, cases: Sequence[Case], paint: Paint, *, every: bool) -> list[str]:
-    confined = f"confined by {head.confined.partition(' /')[0]}" if head.confined else "with NOTHING around it"
+    confined = f"confined by {head.confined.partition(' /')[0]}" if head.confined else "WITHOUT confinement"
     lines = paint.wrapped(f"{head.name} · Codex {head.codex} · {confined}")
     for case in cases:
         lines += ["", *_case(case, paint, every=every)]
     whole = ("pytest", f"--codex-matrix{head.matrix and '='}{head.matrix}", *head.which, "--codex-generator", head.spec)
-    shown = (
-        f"{len(cases)} of {plural(head.corpus, 'case')} shown, without what several writers, a crash or an older shape"
-    )
-    return [*lines, "", *paint.wrapped(f"{shown} would show; all:"), *paint.command("", whole)]
+    shown = f"{len(cases)} of {plural(head.corpus, 'case')} shown, none with several writers, a crash or an older shape"
+    return [*lines, "", *paint.wrapped(f"{shown}. The whole corpus:"), *paint.command("", whole)]
 
 
 def _case(case: Case, paint: Paint, *, every: bool) -> Iterator[str]:
@@ -65,7 +63,7 @@ def _case(case: Case, paint: Paint, *, every: bool) -> Iterator[str]:
     yield paint.bold(head[0])
     yield from head[1:]
     if case.story is not None:
-        yield from paint.labelled("asked", asked_of(case.story))
+        yield from paint.labelled("request", asked_of(case.story))
         for number, line in enumerate(_runs(case.story)):
             yield from paint.labelled("" if number else "did", line)
         yield from _diff(case.story, paint, every=every)
@@ -107,7 +105,7 @@ def _diff(story: StoryLine, paint: Paint, *, every: bool) -> Iterator[str]:
 def _said(story: StoryLine, paint: Paint) -> Iterator[str]:
     run = story.runs[0] if story.runs else None
     if run is not None and (run.code or run.refused or run.ended != "exit") and (run.stderr or run.stdout).strip():
-        yield from paint.labelled("it said", (run.stderr.strip() or run.stdout.strip())[:400])
+        yield from paint.labelled("output", (run.stderr.strip() or run.stdout.strip())[:400])
 
 
 def _verdicts(records: Sequence[Record], paint: Paint, *, every: bool) -> Iterator[str]:

@@ -71,8 +71,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--case", action="append", default=[], metavar="NAME[,NAME…]", help="try: these cases of the corpus"
     )
     parser.add_argument("--config", metavar="FILE", help="try: a configuration of your own, which is copied")
-    parser.add_argument("--wish", metavar="WORD[,WORD…]", help="try: what it is asked for: roots, network, or plain")
-    parser.add_argument("--codex-release", type=filled, metavar="V", help="try: not the installed Codex")
+    parser.add_argument("--wish", metavar="WORD[,WORD…]", help="try: the intent: roots, network, or plain")
+    parser.add_argument("--codex-release", type=filled, metavar="V", help="try: in place of the installed Codex")
     parser.add_argument(
         "--codex-bin", type=filled, metavar="[LABEL=]PATH[@AS-VERSION]", help="try: a binary of your own"
     )
@@ -80,9 +80,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--codex-generator-in", metavar="CELL", help="try: in this cell's container, where it cannot be confined here"
     )
     parser.add_argument(
-        "--codex-matrix", metavar="PRESET|FILE", help=f"try: whose cells --codex-generator-in names ({CONTAINERS})"
+        "--codex-matrix",
+        metavar="PRESET|FILE",
+        help=f"try: the matrix with the cell of --codex-generator-in ({CONTAINERS})",
     )
-    parser.add_argument("--codex-generator-unconfined", action="store_true", help="try: with nothing around it")
+    parser.add_argument("--codex-generator-unconfined", action="store_true", help="try: without confinement")
     parser.add_argument("-v", "--verbose", action="store_true", help="try: every promise, the whole diff")
 
 
@@ -148,7 +150,7 @@ def _wish(text: str | None) -> Intent | None:
     words = [word for word in text.split(",") if word]
     for word in words:
         if word not in _WISHES:
-            raise InputError(f"there is no wish {word!r}", where="--wish", why=f"known: {', '.join(_WISHES)}")
+            raise InputError(f"there is no intent {word!r}", where="--wish", why=f"known: {', '.join(_WISHES)}")
     return Intent(**{name: value for word in words for name, value in _WISHES[word].items()})
 
 

@@ -2,8 +2,8 @@
 
 An image is a distribution's base, pulled from a registry or bootstrapped from the distribution's archive where no
 registry answers, and a second stage that is the same for all. It comes in two variants: `distro` with the
-distribution's own bubblewrap, and `none`, into which other bubblewraps are laid. A run makes what it lacks; `build`
-makes it beforehand. What was made is pinned by its digest in images.lock.json below the cache until --update.
+distribution's own bubblewrap, and `none`, for cells with another bubblewrap. A run makes missing images; `build`
+makes them beforehand. Each image is pinned by its digest in images.lock.json below the cache until --update.
 
   list   show the images, and why one is not available here; asks no registry and no archive
   build  make the images that are named, or all that this machine can use
@@ -45,7 +45,7 @@ WIDTH: Final = 80
 
 def as_text(found: ImageListing, *, cache: Path) -> str:
     lines = [f"images at {found.engine}, pinned in {cache / 'images.lock.json'}"]
-    lines += textwrap.wrap(f"as the lock file has it, for {found.fault}", WIDTH) if found.fault else []
+    lines += textwrap.wrap(f"from the lock file, because {found.fault}", WIDTH) if found.fault else []
     wide = max((len(row.name) for row in found.rows), default=0)
     for row in found.rows:
         lines += _lines(row, wide)
@@ -71,10 +71,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("do", choices=words, metavar="list|build|pull|prune", help="what to do")
     parser.add_argument("names", nargs="*", metavar="NAME", help="distributions, as in matrix/distros; default: all")
     parser.add_argument("--bwrap", choices=("distro", "none", "both"), default="both", help="build, pull: the variant")
-    parser.add_argument("--update", action="store_true", help="build, pull: newer ones in the place of what is pinned")
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="build, pull: so many at once")
-    parser.add_argument("--all", action="store_true", help="prune: also what recipes ask for")
-    parser.add_argument("--dry-run", action="store_true", help="prune: only say what would go")
+    parser.add_argument("--update", action="store_true", help="build, pull: replace the pinned images by newer ones")
+    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="build, pull: number of parallel jobs")
+    parser.add_argument("--all", action="store_true", help="prune: also images that recipes need")
+    parser.add_argument("--dry-run", action="store_true", help="prune: list what would be removed, remove nothing")
     parser.add_argument("--json", action="store_true", help="list: for programs")
 
 
@@ -150,5 +150,5 @@ def _told(gone: Sequence[RemovedImage], removed: str) -> Iterator[str]:
     yield (
         (f"{count} would be removed" if removed != "removed" else f"{count} removed")
         if gone
-        else "nothing to remove: recipes ask for all that is there (all of it: --all)"
+        else "nothing to remove: recipes need every image (to remove them too: --all)"
     )

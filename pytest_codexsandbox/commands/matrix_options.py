@@ -18,7 +18,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "matrix", nargs="?", default="", metavar="PRESET|FILE", help="default: codex_matrix of pytest's ini, else local"
     )
     listed: dict[str, Any] = {"action": "append", "default": [], "type": filled}
-    parser.add_argument("--codex-release", **listed, metavar="V[,V…]", help="these releases, not the preset's")
+    parser.add_argument("--codex-release", **listed, metavar="V[,V…]", help="releases, in place of the preset's")
     parser.add_argument("--codex-bin", **listed, metavar="[LABEL=]PATH[@AS-VERSION]", help="a binary of your own")
     parser.add_argument(
         "--codex-generator",
@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--codex-only",
         **listed,
         metavar="GLOB[,GLOB…]",
-        help="only these promises, policies, cells, doors: of one kind they add up, of several they narrow",
+        help="only these promises, policies, cells, doors; globs of one kind add up, those of different kinds narrow",
     )
     parser.add_argument("--codex-skip", **listed, metavar="GLOB[,GLOB…]", help="without these")
     parser.add_argument("--codex-pairs", metavar="2|3|all", help="cells that hold every pair, every triple; every cell")
@@ -42,7 +42,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--codex-docker-hosts", **listed, metavar="URL[,URL…]", help="engines that share the containers"
     )
     parser.add_argument(
-        "--codex-report-dir", type=filled, metavar="DIR", help="whose journals durations are learned from"
+        "--codex-report-dir",
+        type=filled,
+        metavar="DIR",
+        help="folder with the journals that durations are learned from",
     )
 
 

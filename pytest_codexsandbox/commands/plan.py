@@ -1,13 +1,13 @@
 """Show what a run would do, and start nothing.
 
-Cells and promises, the calls of Codex and how long they take, what would be downloaded, and what is left out with the
-reason. With --update-lock the cells that were picked by pairs are kept in a file beside the matrix file.
+Prints cells and promises, the calls of Codex with their duration, the downloads, and what is left out with the
+reason. --update-lock writes the cells picked by pairs to a file beside the matrix file.
 
-As a run does, it asks what no file says, in a few seconds: the container engine, what it has; and for what is not
-there yet, registries (through the engine) and the archives of distributions, whether they answer. It tells whom.
-Only about a release that data does not know (`codexsandbox capabilities --list`) pip and npm are asked.
-Options in pytest's configuration files and in PYTEST_ADDOPTS count as in a run, but not for --update-lock. Where such
-options, or plugins and conftest files with a hook that changes the cells, may be, pytest is started and asked.
+Like a run, it queries the container engine for its images, which takes a few seconds. For missing images it checks
+whether registries (through the engine) and the archives of distributions answer. It names each of them. It queries pip
+and npm only about a release that data does not know (`codexsandbox capabilities --list`).
+Options in pytest's configuration files and in PYTEST_ADDOPTS count as in a run, but not for --update-lock. It starts
+pytest where such options exist, or plugins and conftest files with a hook that changes the cells.
 When nothing can be measured on this machine (no engine answers, no such release), it ends with one error and code 4.
 """
 
@@ -48,9 +48,11 @@ EXAMPLES: Final = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     matrix_options.add(parser)
-    parser.add_argument("-v", "--verbose", action="store_true", help="every cell, and every promise with its sentence")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="every cell, and every promise with its description"
+    )
     parser.add_argument("--json", action="store_true", help="for programs: every key, act by act")
-    parser.add_argument("--update-lock", action="store_true", help="keep the cells that were picked by pairs")
+    parser.add_argument("--update-lock", action="store_true", help="write the cells picked by pairs to a lock file")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -64,7 +64,7 @@ def _head(shown: Shown, verbose: bool) -> Iterator[str]:
         by_environment.setdefault(cell.environment.id, []).append(cell)
     if verbose or len(by_environment) <= _FEW:
         for environment, cells in by_environment.items():
-            made = "   (synthetic: its refusals are made by us)" if cells[0].environment.synthetic else ""
+            made = "   (synthetic: the harness makes its refusals)" if cells[0].environment.synthetic else ""
             yield f"  {environment}    codex {' '.join(cell.subject.label for cell in cells)}{made}"
     else:
         yield from _axes(plan, len(by_environment))
@@ -75,14 +75,14 @@ def _of_generators(told: Iterable[Work]) -> Iterator[str]:
     if stories := sum(one.stories for one in told):
         yield f", {many(stories, 'case')} of generators"
     if strains := sum(one.strains for one in told):
-        yield f", {many(strains, 'question')} under strain"
+        yield f", {many(strains, 'stress check')}"
 
 
 def _time(shown: Shown) -> str:
     told = work_of(shown.plan).values()
     guessed = [f"{GUESSED} s for each call"]
     guessed += [f"{GUESSED_STORY} s for each case of a generator"] if any(one.stories for one in told) else []
-    guessed += [f"{GUESSED_STRAIN} s for each question under strain"] if any(one.strains for one in told) else []
+    guessed += [f"{GUESSED_STRAIN} s for each stress check"] if any(one.strains for one in told) else []
     source = f"learned from {many(shown.learned, 'run')}" if shown.learned else f"guessed: {', '.join(guessed)}"
     return f"about {in_words(sum(shown.seconds.values()))}, one environment after the other ({source})"
 
@@ -100,15 +100,15 @@ def _picked(shown: Shown) -> Iterator[str]:
     )
     missing = {one.why for one in plan.not_planned if one.kind == UNAVAILABLE}
     if lost := sum(one.count for one in coverage.uncoverable if one.why in missing):
-        yield from wrapped(f"{lost:,} cannot be covered here: what they need is not available (see below)", "  ")
+        yield from wrapped(f"{lost:,} cannot be covered here: their environment is not available (see below)", "  ")
     for one in coverage.uncoverable:
         if one.why not in missing:
-            yield from wrapped(f"{one.count:,} cannot be, such as {one.example}: {one.why}", "  ")
+            yield from wrapped(f"{one.count:,} are impossible, such as {one.example}: {one.why}", "  ")
     if shown.stand_ins and not shown.unlocked:
-        yield from wrapped(f"{many(shown.stand_ins, 'cell')} stand in for what is not available here", "  ")
+        yield from wrapped(f"{many(shown.stand_ins, 'cell')} stand in for unavailable ones", "  ")
     if shown.unlocked:
         command = f"codexsandbox plan {plan.preset} --update-lock"
-        yield from wrapped(f"not locked; to measure the same cells next year: {command}", "  ")
+        yield from wrapped(f"not locked; to keep these cells: {command}", "  ")
 
 
 def _axes(plan: Plan, environments: int) -> Iterator[str]:
@@ -123,7 +123,7 @@ def _axes(plan: Plan, environments: int) -> Iterator[str]:
         yield from wrapped(told.split("\0"), f"  {axis:<{wide}}  ", " " * (wide + 4))
     synthetic = sum(cell.environment.synthetic for cell in cells)
     if synthetic:
-        yield f"  {many(synthetic, 'cell')} synthetic: the refusals in there are made by us"
+        yield f"  {many(synthetic, 'cell')} synthetic: the harness makes their refusals"
 
 
 def _topics(plan: Plan) -> Iterator[str]:
@@ -184,7 +184,7 @@ def _amounts(megabytes: int, unknown: int) -> Iterator[str]:
     if megabytes:
         yield f"about {megabytes:,} MB"
     if unknown:
-        yield f"{many(unknown, 'release')} whose size nobody says"
+        yield f"{many(unknown, 'release')} of unknown size"
 
 
 def _stock(stock: Sequence[ArtifactStatus]) -> Iterator[str]:
@@ -201,16 +201,16 @@ def _asked(asked: Sequence[PlanQuery]) -> Iterator[str]:
     """Yields the sources that answered yes, grouped; then each other source with its answer."""
     if not asked:
         return
-    yield "asked beforehand"
+    yield "checked beforehand"
     engines = [one for one in asked if one.kind == "engine" and one.answer == "yes"]
     for one in engines:
-        yield from wrapped(f"the engine {one.where} has {many(len(one.has), 'image')} of these", "  ", "    ")
+        yield from wrapped(f"the engine {one.where} has {many(len(one.has), 'image')} of the plan", "  ", "    ")
     for kind, words in _KINDS.items():
         if kind != "engine" and (there := [one for one in asked if one.kind == kind and one.answer == "yes"]):
-            yield from wrapped(f"there: {words} {', '.join(one.name for one in there)}", "  ", "    ")
+            yield from wrapped(f"available: {words} {', '.join(one.name for one in there)}", "  ", "    ")
     for one in asked:
         if one.answer != "yes":
-            word = "not known" if one.answer == "unknown" else "not there"
+            word = "unknown" if one.answer == "unknown" else "not available"
             whom = f" ({', '.join(filter(None, (one.where, one.when)))})" if one.where or one.when else ""
             yield from wrapped(f"{word}: {_KINDS[one.kind]} {one.name}".rstrip() + f"{whom}: {one.why}", "  ", "    ")
 

@@ -1,16 +1,16 @@
-"""List what can be done where the sandbox does not start, what that costs, and whether it helps: --prove tries it here.
+"""List the remedies where the sandbox does not start, their price, and whether they help: --prove tries them here.
 
 Without --prove: by cause, each remedy, its price for security, and where it was proved; starts nothing. A name is a
 cause (as reports and `diagnose` say it), a profile in which the sandbox does not start, or a remedy; globs too.
 A proof holds for one cause, one profile and one family of bubblewrap (before 0.12, 0.12, 0.13, Codex's own).
 
-With --write FILE the filter of system calls of one remedy is written, and the whole `docker run` line is printed.
+--write FILE writes the system call filter of one remedy, and prints the whole `docker run` line.
 
-With --prove each remedy is applied to the environment that fails, in containers: red for this cause before, and green
-afterwards, or still red where that is recorded. What changes the kernel or the host is never applied.
+--prove applies each remedy to the failing environment, in containers: red for this cause before, and green afterwards,
+or still red where that is recorded. A remedy that changes the kernel or the host is never applied.
 
-Exit code: 0 all as recorded; 1 a remedy did not do what is recorded of it; 10 something could not be told here;
-11 nothing was proved, for all of it would change the host; 4 without an engine.
+Exit code: 0 all as recorded; 1 a remedy differs from its record; 10 a proof had no result here; 11 nothing was proved,
+because every remedy would change the host; 4 without an engine.
 """
 
 import argparse
@@ -51,7 +51,7 @@ EXAMPLES: Final = (
     "codexsandbox remedies",
     "codexsandbox remedies userns-refused-by-outer-filter",
     "codexsandbox remedies docker-filter-and-bare-proc --write seccomp.json --image my-agent",
-    "codexsandbox remedies docker-default --prove         what helps in Docker's default profile, tried here",
+    "codexsandbox remedies docker-default --prove         try here which remedies help in Docker's default profile",
     "codexsandbox remedies cap-add-sys-admin --prove --json",
 )
 _DIFFERS: Final = 1
@@ -61,15 +61,18 @@ _NOTHING_PROVED: Final = "no remedy can be proved here: "
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="CAUSE|PROFILE|REMEDY", help="only what is for these; default: all")
+    parser.add_argument("names", nargs="*", metavar="CAUSE|PROFILE|REMEDY", help="only those for these; default: all")
     parser.add_argument(
         "--write", default="", metavar="FILE", help="write the remedy's filter, and print `docker run …`"
     )
     parser.add_argument("--image", default="", metavar="NAME", help=f"with --write: the image, not {IMAGE}")
     parser.add_argument("--prove", action="store_true", help="apply them here, in containers")
-    parser.add_argument("--distro", default=DISTRO, metavar="NAME", help=f"with --prove: another than {DISTRO}")
+    parser.add_argument("--distro", default=DISTRO, metavar="NAME", help=f"with --prove: in place of {DISTRO}")
     parser.add_argument(
-        "--codex-bin", default="", metavar="[LABEL=]PATH[@AS-VERSION]", help="with --prove: not the installed Codex"
+        "--codex-bin",
+        default="",
+        metavar="[LABEL=]PATH[@AS-VERSION]",
+        help="with --prove: in place of the installed Codex",
     )
     parser.add_argument("--json", action="store_true", help="for programs")
 

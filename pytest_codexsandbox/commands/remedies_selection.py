@@ -64,9 +64,9 @@ def _both(one: Choice, other: Choice) -> Choice:
 
 def _why(name: str) -> str:
     if name in {one.id for one in fingerprints()}:
-        return "it is a cause; what can be done about it has no proof: codexsandbox diagnose --list"
+        return "it is a cause without a proved remedy: codexsandbox diagnose --list"
     if name in SHIPPED.values("profiles"):
-        return "it is a profile; no remedy was tried in it"
+        return "it is a profile in which no remedy was tried"
     every = remedies()
     profiles = (proof.before.profile for one in every for proof in one.proofs)
     return did_you_mean(

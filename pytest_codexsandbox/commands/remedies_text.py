@@ -28,8 +28,8 @@ _TURNS: Final = {
     "no better": "does not help",
 }
 _AFTER: Final = {
-    "green": "green", "no sandbox": "no sandbox is asked for", "no better": "still red",
-    "leak": "no sandbox is on, and one was asked for", "": "",
+    "green": "green", "no sandbox": "no sandbox is requested", "no better": "still red",
+    "leak": "no sandbox is on, and one was requested", "": "",
 }  # fmt: skip
 _STATES: Final = {"as recorded": "as recorded", "differs": "NOT AS RECORDED", "not told": "NOT PROVED"}
 

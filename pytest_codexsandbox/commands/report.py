@@ -1,6 +1,6 @@
 """Show an old run again, from its journal alone.
 
-Needs no Codex and starts nothing. On the screen unless --format or -o says otherwise.
+Needs no Codex and starts nothing. Prints to the screen, unless --format or -o is given.
 
 Exit code: 0 the report was made, however the run went; 4 the journal cannot be read; 11 the report was made, and the
 journal contradicts itself (its lines were changed or lost) or has no end.
@@ -54,8 +54,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--readme", action="store_true", help="with --by generator: only a block to paste into its README"
     )
-    parser.add_argument("-o", "--output", metavar="FILE|DIR", help="where to; several formats need a folder")
-    parser.add_argument("-v", "--verbose", action="count", default=0, help="every promise a line, every cause in full")
+    parser.add_argument("-o", "--output", metavar="FILE|DIR", help="output file; several formats need a folder")
+    parser.add_argument(
+        "-v", "--verbose", action="count", default=0, help="show a line for each promise, and every cause in full"
+    )
     formats = "\n".join(f"  {line}" for line in format_table())
     parser.epilog = f"{parser.epilog}\n\ninstalled formats, and the distribution of each:\n{formats}"
 
@@ -119,7 +121,7 @@ def _names(options: argparse.Namespace) -> list[str]:
         raise InputError("--readme is a block about generators", next_step="add: --by generator")
     if options.readme and options.format not in (None, MARKDOWN):
         raise InputError(
-            "--readme is made as Markdown only", where=f"--format {options.format}", next_step="leave --format out"
+            "--readme writes Markdown only", where=f"--format {options.format}", next_step="leave --format out"
         )
     if options.readme:
         return [MARKDOWN]
@@ -128,7 +130,7 @@ def _names(options: argparse.Namespace) -> list[str]:
     unfit = [name for name in names if options.by and name not in BY_GENERATOR]
     if unfit:
         raise InputError(
-            f"--by generator is not made as {unfit[0]}",
+            f"the report format {unfit[0]} has no --by generator",
             where="--format",
             why=f"known: {', '.join(BY_GENERATOR)}",
             next_step="the html report has its generators without --by",

@@ -1,7 +1,7 @@
-"""Run the matrix: the same as `pytest --codex-matrix`, for those who do not think of pytest first.
+"""Run the matrix: the same as `pytest --codex-matrix`.
 
-Everything that pytest takes may follow: its own options, and those of the matrix (--codex-…, which `pytest --help`
-explains in its group codexsandbox). The process becomes pytest, so its exit code is pytest's.
+All arguments of pytest may follow: its own options, and those of the matrix (--codex-…, which `pytest --help` explains
+in its group codexsandbox). The process becomes pytest, so its exit code is pytest's.
 """
 
 import argparse
@@ -56,5 +56,5 @@ def _refuse_lone_preset(rest: Sequence[str]) -> None:
         named = word in known or word.endswith(".toml")
         if named and not before.startswith("-") and not (word in known and Path(word).exists()):
             raise InputError(
-                f"{word!r} stands where pytest expects a path to tests", next_step=f"codexsandbox run --preset {word}"
+                f"{word!r} is in the place of a path to tests", next_step=f"codexsandbox run --preset {word}"
             )

@@ -1,6 +1,6 @@
-"""Print the JSON Schema of what a run leaves behind.
+"""Print the JSON Schema of a run's journal.
 
-`journal` (the default): of each line of journal.ndjson. The same file lies in the wheel.
+`journal` (the default): the schema of each line of journal.ndjson. The wheel holds the same file.
 """
 
 import argparse
@@ -16,7 +16,12 @@ EXAMPLES: Final = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "what", nargs="?", default="journal", choices=("journal",), metavar="journal", help="of what (default: journal)"
+        "what",
+        nargs="?",
+        default="journal",
+        choices=("journal",),
+        metavar="journal",
+        help="the file to describe (default: journal)",
     )
 
 

@@ -2,8 +2,7 @@
 
 Each subject is an executable that takes Codex's command line, or a generator of its configuration, and breaks one
 promise; one of each is good. Prints which promise catches which subject. Exit code 1 when a bad one survives, when a
-promise catches nothing, or when the good one is failed. Needs no network; generators are asked where a Codex is
-installed.
+promise catches nothing, or when the good one fails. Needs no network; generators run where a Codex is installed.
 """
 
 import argparse
@@ -56,7 +55,7 @@ NO_DOORS: Final[Mapping[str, tuple[Fake, ...]]] = {}
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--subject", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
     parser.add_argument("--only", default="*", metavar="GLOB", help="only promises whose id matches")
-    parser.add_argument("--list", action="store_true", help="name the subjects and what each does wrong; run nothing")
+    parser.add_argument("--list", action="store_true", help="list the subjects with their defects; run nothing")
     parser.add_argument("--verbose", action="store_true", help="the whole matrix, promise by subject")
     parser.add_argument("--json", action="store_true", help="for programs: every verdict with its reason")
 

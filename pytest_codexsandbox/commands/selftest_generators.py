@@ -109,8 +109,13 @@ def _record(
         told = run_promise(writing, function)
     except CodexSandboxError as fault:
         return Record(key=key, verdict=Verdict.BROKEN, reason=str(fault))
-    return writing.unasked("passed") or Record(
-        key=key, verdict=told.verdict, direction=told.direction, reason=told.reason, evidence=tuple(writing.rows)
+    return Record(
+        key=key,
+        verdict=told.verdict,
+        direction=told.direction,
+        reason=told.reason,
+        evidence=tuple(writing.rows),
+        blocked_by=told.blocked_by,
     )
 
 
@@ -119,7 +124,7 @@ def _prevented(shop: CaseCache, key: Key, cell: Cell) -> Record:
     story, _ = shop.story(cell, key.case)
     said = story.first.stdout + story.first.stderr
     caught = story.first.ended == "exit" and REACHED not in said
-    why = "it reached for it and did not get it" if caught else f"it got what it reached for, or never tried: {said}"
+    why = "its escape attempt failed" if caught else f"its escape attempt worked, or was never made: {said}"
     return Record(key=key, verdict=Verdict.VIOLATES if caught else Verdict.CONFORMS, reason=why)
 
 

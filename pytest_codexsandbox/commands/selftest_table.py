@@ -11,7 +11,7 @@ from pytest_codexsandbox.selftest.kill_rules import OWN, Fault, KillResult, not_
 WIDTH: Final = 80
 _NAME: Final = 44  # columns for a promise
 _LEGEND: Final = (
-    "legend  F caught it  P conforms  U unconfined, as asked  E broken  B blocked  - not applicable  . not asked"
+    "legend  F caught it  P conforms  U unconfined, as asked  E broken  B blocked  - not applicable  . not run"
 )
 
 
@@ -66,7 +66,7 @@ def counted(killing: KillResult, found: tuple[Fault, ...]) -> str:
     survivors = {fault.who for fault in found if fault.kind == "survivor" and fault.who.partition(" by ")[0] in names}
     asked = sum(len(records) for records in killing.records.values())
     caught = f"{len(bad) - len(survivors)} of {len(bad)} bad subjects caught"
-    return f"{len(killing.fakes)} subjects, {asked} checks: {caught}{f', {unasked} not asked here' if unasked else ''}"
+    return f"{len(killing.fakes)} subjects, {asked} checks: {caught}{f', {unasked} not run here' if unasked else ''}"
 
 
 def _row(name: str, told: str) -> list[str]:

@@ -1,9 +1,9 @@
-"""Remove what killed runs left behind.
+"""Remove the leftovers of killed runs.
 
 A run that ends by itself leaves nothing. One that was killed together with its helper may leave processes, folders
 below the cache (half a download or half an image among them), and files in /tmp, also empty ones of Codex; one whose
-container engine died, containers and networks. `sweep` ends and removes them. It never touches what is not ours or a
-run that is still going, and it keeps journals, reports, releases, images and volumes (`codexsandbox images prune`).
+container engine died, containers and networks. `sweep` ends and removes them. It never touches a running run or
+files of other programs, and it keeps journals, reports, releases, images and volumes (`codexsandbox images prune`).
 """
 
 import argparse
@@ -34,7 +34,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="also look at this engine, e.g. ssh://build-1 (default: the one that docker would use)",
     )
-    parser.add_argument("--dry-run", action="store_true", help=f"only say what is there; exit code {LEAK} if there is")
+    parser.add_argument(
+        "--dry-run", action="store_true", help=f"list the leftovers, remove nothing; exit code {LEAK} if any"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

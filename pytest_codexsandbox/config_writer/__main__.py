@@ -30,7 +30,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except Refused as problem:
         print(problem, file=sys.stderr)
         return REFUSED
-    print(f"{done.path}: {'written' if done.changed else 'was so already'}")
+    print(f"{done.path}: {'written' if done.changed else 'already up to date'}")
     for line in (*(f"replaced: {key}" for key in done.replaced), *done.warnings):
         print(line, file=sys.stderr)
     return 0
@@ -40,16 +40,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m pytest_codexsandbox.config_writer", description="Put a sandbox policy into Codex's config.toml."
     )
-    parser.add_argument("--config", type=Path, required=True, help="the config.toml")
-    parser.add_argument("--root", action="append", default=[], metavar="PATH", help="writable beside the workspace")
+    parser.add_argument("--config", type=Path, required=True, help="the config.toml to write")
+    parser.add_argument(
+        "--root", action="append", default=[], metavar="PATH", help="a folder that is writable besides the workspace"
+    )
     parser.add_argument("--network", choices=tuple(_NETWORK), default="off")
     parser.add_argument(
         "--sandbox", choices=("read-only", "workspace-write", "danger-full-access"), default="workspace-write"
     )
     parser.add_argument("--approval", choices=("untrusted", "on-request", "never"))
-    parser.add_argument("--workspace", type=Path, help="its own .codex/config.toml is looked at too")
-    parser.add_argument("--owner", default="codexsandbox", help="whose block it is")
-    parser.add_argument("--take-over", action="store_true", help="set aside default_permissions and profile")
+    parser.add_argument("--workspace", type=Path, help="the workspace: its .codex/config.toml is checked too")
+    parser.add_argument("--owner", default="codexsandbox", help="the owner of the block")
+    parser.add_argument("--take-over", action="store_true", help="turn default_permissions and profile into comments")
     return parser
 
 

@@ -43,7 +43,7 @@ def rewrite(path: Path, change: Callable[[bytes | None], bytes | None], *, patie
                 return False
             if _replaced(path, content, seen):
                 return True
-    raise refused(Refusal(what="the file changes all the time", next_step="end whatever writes it"), path)
+    raise refused(Refusal(what="the file changes while it is read", next_step="stop the program that writes it"), path)
 
 
 def where(config: str | os.PathLike[str]) -> Path:
@@ -82,15 +82,15 @@ def refused(refusal: Refusal, path: Path) -> Refused:
 
 def _not_replaceable(found: os.stat_result) -> Refusal | None:
     if not stat.S_ISREG(found.st_mode):
-        return Refusal(what="this is no file", next_step="give the path of a file")
+        return Refusal(what="this is not a file", next_step="give the path of a file")
     if found.st_nlink > 1:
         return Refusal(
             what=f"the file has {found.st_nlink} names",
-            why="replaced under one, it stays as it is under the others",
+            why="replacing it under one name leaves the others unchanged",
             next_step="use a symbolic link instead of a hard one",
         )
     if not found.st_mode & 0o222:
-        return Refusal(what="the file is read-only", why="somebody does not want it changed", next_step="chmod u+w")
+        return Refusal(what="the file is read-only", why="it may be protected on purpose", next_step="chmod u+w")
     if os.geteuid() not in (0, found.st_uid):
         return Refusal(what=f"the file belongs to user {found.st_uid}", next_step="run as that user")
     return None
@@ -100,7 +100,7 @@ def _folder_made(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as problem:
-        raise refused(Refusal(what="the folder cannot be made", why=str(problem)), folder) from None
+        raise refused(Refusal(what="the folder cannot be created", why=str(problem)), folder) from None
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ _POLICY_KEYS: Final = ("sandbox_mode", WORKSPACE, "default_permissions", "approv
 def obstacle(data: Mapping[str, Any], wanted: PolicyRequest) -> Refusal | None:
     """Returns why the policy would not be in force in a file with the settings `data`; None if it would."""
     if not isinstance(data.get(WORKSPACE, {}), dict):
-        return Refusal(what=f"{WORKSPACE} is no table in this file", next_step="take it out: no Codex reads it")
+        return Refusal(what=f"{WORKSPACE} is not a table in this file", next_step="remove it: no Codex reads it")
     voiding = next((key for key in VOIDING if key in data and (key,) not in wanted.more), None)
     if voiding is None or wanted.take_over or not wanted.sandbox:
         return None
@@ -24,12 +24,12 @@ def obstacle(data: Mapping[str, Any], wanted: PolicyRequest) -> Refusal | None:
         return Refusal(
             what=f"the file says profile = {data['profile']!r}",
             why="up to 0.130 the profile's sandbox is in force instead; newer Codexes do not start with it",
-            next_step="take it out, or say take_over to have it set aside as a comment",
+            next_step="remove it, or use take_over to turn it into a comment",
         )
     return Refusal(
         what=f"the file says default_permissions = {data['default_permissions']!r}",
-        why="beside it sandbox_mode and its roots are without effect: https://github.com/openai/codex/issues/36448",
-        next_step="take it out, or say take_over to have it set aside as a comment",
+        why="beside it sandbox_mode and its roots have no effect: https://github.com/openai/codex/issues/36448",
+        next_step="remove it, or use take_over to turn it into a comment",
     )
 
 
@@ -39,7 +39,7 @@ def project_obstacle(user: Mapping[str, Any], project: Mapping[str, Any], folder
     said = [key for key in _POLICY_KEYS if key in project]
     if not said:
         return "", False
-    return f"{folder}/.codex/config.toml says {', '.join(said)}", _trusted(user, folder)
+    return f"{folder}/.codex/config.toml sets {', '.join(said)}", _trusted(user, folder)
 
 
 def _trusted(user: Mapping[str, Any], folder: str) -> bool:

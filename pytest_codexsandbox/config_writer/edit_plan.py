@@ -52,7 +52,7 @@ def plan(content: bytes | None, wanted: PolicyRequest) -> PlannedEdit | Refusal:
     except NoPlace as problem:
         return Refusal(what="this file has no place for these keys", why=str(problem))
     except (NotToml, tomli.TOMLDecodeError, RecursionError) as problem:
-        return Refusal(what="the file is not TOML", why=str(problem), next_step="mend it: no Codex reads it as it is")
+        return Refusal(what="the file is not TOML", why=str(problem), next_step="fix it: Codex cannot read it")
 
 
 def _planned(text: str, wanted: PolicyRequest, *, new: bool) -> PlannedEdit | Refusal:
@@ -62,7 +62,7 @@ def _planned(text: str, wanted: PolicyRequest, *, new: bool) -> PlannedEdit | Re
     pieces = cut(body)
     stranger = others(pieces, marks, frozenset(asked(wanted)))
     if stranger:
-        next_step = f"take that block out, or use the owner {stranger!r}"
+        next_step = f"remove that block, or use the owner {stranger!r}"
         return Refusal(what=f"{stranger!r} manages the same keys in this file", next_step=next_step)
     found = find(pieces, marks, owned(wanted))
     rest = without(body, found.pieces)
@@ -73,7 +73,10 @@ def _planned(text: str, wanted: PolicyRequest, *, new: bool) -> PlannedEdit | Re
     todo = edits(rest, data, asked(wanted), marks, eol=line_end(body))
     replaced = tuple(edit.key for edit in todo.edits if edit.key)
     if replaced and wanted.conflicts == "refuse":
-        return Refusal(what=f"the file says something else itself: {', '.join(replaced)}", next_step="agree with it")
+        return Refusal(
+            what=f"the file already sets other values: {', '.join(replaced)}",
+            next_step="remove those settings, or request the same values",
+        )
     aside = set_aside(rest, marks) if wanted.take_over else ()
     result = bom + _composed(rest, found, todo, aside, marks, eol=line_end(body))
     if body and not body.endswith("\n") and result.rstrip().endswith((marks.end, marks.line)):

@@ -112,7 +112,7 @@ def _replaced(
     comments = comments_in(was)
     new = as_toml(value)
     if comments and not isinstance(value, tuple):
-        raise NotToml(f"{'.'.join(path)} is no value that Codex knows, and has comments in it")
+        raise NotToml(f"{'.'.join(path)} is not a value that Codex knows, and has comments in it")
     if comments:  # comments stay with their key
         head = new[:-1] + ("," if new != "[]" else "")
         new = head + "".join(f"{eol}  {comment}" for comment in comments) + f"{eol}]"
@@ -132,7 +132,7 @@ def _spot(text: str, pieces: tuple[TomlStatement, ...], path: Path) -> KeyValue:
     pairs = ((piece.table, piece.pair) for piece in pieces if piece.pair and not piece.array)
     found = next(filter(None, (_within(text, table, pair, path) for table, pair in pairs)), None)
     if found is None:
-        raise NoPlace(f"{as_key(path)} is a table in this file, and no value")
+        raise NoPlace(f"{as_key(path)} is a table in this file, not a value")
     return found
 
 

@@ -118,7 +118,7 @@ def _cannot_start(told: Request) -> str:
         return ""
     needed = ("userns", "uid_map", "seccomp", *(() if told.network else ("netns",)))
     missing = [name for name in needed if not told.capabilities.get(name, True)]
-    return f"Codex can start no sandbox here: this machine lacks {', '.join(missing)}" if missing else ""
+    return f"Codex cannot start a sandbox here: this machine lacks {', '.join(missing)}" if missing else ""
 
 
 def _guarded(config: str | os.PathLike[str], home: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ def of_project(content: bytes, workspace: str | os.PathLike[str] | None, path: P
         said, now = project_obstacle(user, project, folder)
         if said and now:
             why = "the user trusts this project, and a project's own file comes after the user's"
-            raise refused(Refusal(what=said, why=why, next_step="take it out there"), path)
+            raise refused(Refusal(what=said, why=why, next_step="remove it there"), path)
         if said:
             warnings.append(f"{said}: in force as soon as the user trusts the project")
     return warnings

@@ -75,7 +75,9 @@ def owned(wanted: PolicyRequest) -> frozenset[Path]:
 def impossible(wanted: PolicyRequest) -> Refusal | None:
     """Returns why this request cannot be met for any file; None if it can."""
     if not _OWNER.fullmatch(wanted.owner):
-        return Refusal(what=f"{wanted.owner!r} is no name for a block", next_step="letters, digits, `.`, `_`, `-`")
+        return Refusal(
+            what=f"{wanted.owner!r} is not a valid name of a block", next_step="letters, digits, `.`, `_`, `-`"
+        )
     if wanted.approval and wanted.approval not in _APPROVALS:
         return Refusal(what=f"approval {wanted.approval!r} is not known", next_step=f"one of {', '.join(_APPROVALS)}")
     return _contradiction(wanted) or next(filter(None, (_root(root, wanted.guarded) for root in wanted.roots)), None)
@@ -92,7 +94,7 @@ def _contradiction(wanted: PolicyRequest) -> Refusal | None:
         return Refusal(what=f"what Codex enforces on {wanted.platform!r} was never measured")
     if wanted.platform == "darwin" and wanted.network and wanted.sandbox == "workspace-write":
         return Refusal(
-            what="the network cannot be given on macOS",
+            what="the network cannot be granted on macOS",
             why="Codex's Seatbelt profile ignores network_access: https://github.com/openai/codex/issues/10390",
             next_step="ask for no network, or, where something else confines Codex, for danger-full-access",
         )
@@ -102,18 +104,20 @@ def _contradiction(wanted: PolicyRequest) -> Refusal | None:
 def _root(root: str, guarded: tuple[str, ...]) -> Refusal | None:
     """Refuses a root that is not absolute, that TOML cannot express, or that contains the home or the whole machine."""
     if not root.startswith("/") or "\0" in root:
-        return Refusal(what=f"the root {root!r} is not an absolute path", why="Codex would take it from its own folder")
+        return Refusal(
+            what=f"the root {root!r} is not an absolute path", why="Codex would resolve it from its own folder"
+        )
     try:
         root.encode()
     except UnicodeEncodeError:
-        return Refusal(what=f"the root {root!r} is not UTF-8", why="no TOML file can say it")
+        return Refusal(what=f"the root {root!r} is not UTF-8", why="a TOML file cannot contain it")
     plain = "/" + os.path.normpath(root).lstrip("/")
     held = next((folder for folder in ("/", *guarded) if _holds(plain, folder)), None)
     if held is None:
         return None
     return Refusal(
-        what=f"the root {root!r} is too much: it holds {held}",
-        why="whoever may write there may change what starts Codex, and its policy",
+        what=f"the root {root!r} is too wide: it contains {held}",
+        why="a program that can write there can change Codex's start and its policy",
         next_step="grant the one folder that the work needs",
     )
 

@@ -157,7 +157,7 @@ class CommandContract:
                 time.sleep(1)
         """
         with fresh(environment) as world:
-            done = environment.run(python(world, script, "outer", "n0nce", witness="n0nce", interrupt_after=0.2))
+            done = environment.run(python(world, script, "outer", "n0nce", probe_nonce="n0nce", interrupt_after=0.2))
         assert (done.ended, done.exit) == ("exit", 9)
         assert sorted(done.stdout.splitlines()[1:]) == [b"inner", b"outer"]
 
@@ -175,7 +175,7 @@ class CommandContract:
         """
         launch = Launch(signal=int(number), signal_alone=True)
         with fresh(environment) as world:
-            done = environment.run(python(world, script, witness="n0nce", interrupt_after=0.2, launch=launch))
+            done = environment.run(python(world, script, probe_nonce="n0nce", interrupt_after=0.2, launch=launch))
         assert (done.ended, done.signal) == ("signal", number)
         assert len(done.survivors) == 1
 

@@ -64,8 +64,8 @@ def hunt(
     )
     @given(strategy)
     def each(document: bytes) -> None:
-        story = tell(case_of(document))
-        found = tuple(finding for check in asked for finding in check(story, declaration) if _is_bad(finding))
+        case_run = tell(case_of(document))
+        found = tuple(finding for check in asked for finding in check(case_run, declaration) if _is_bad(finding))
         if found:
             raise Broken(document, found)
 

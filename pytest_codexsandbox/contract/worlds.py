@@ -271,10 +271,10 @@ class WorldContract:
         word = f"claimer{uuid.uuid4().hex}"
         with fresh(environment) as world:
             script = f'printf \'\\036cx:n0nce:{{"ready": {{"pid": 1}}}}\\n\'; read -r go; echo "$go"; : {word}'
-            done = environment.run(shell(world, script, witness="n0nce", witness_argv=("/no/such", "argv")))
+            done = environment.run(shell(world, script, probe_nonce="n0nce", probe_argv=("/no/such", "argv")))
             assert done.readings == ()
             assert done.stdout.endswith(b"go\n")
-            silent = environment.run(shell(world, "cat", witness="n0nce", witness_argv=("x",), timeout=1.0))
+            silent = environment.run(shell(world, "cat", probe_nonce="n0nce", probe_argv=("x",), timeout=1.0))
             assert (silent.ended, silent.readings) == ("timeout", ())
         assert processes_with(environment, word) == []
 
@@ -319,6 +319,6 @@ def _probe(world: World, *before: str) -> Command:
         env={"PATH": PATH},
         stdin=b"all of stdin",
         timeout=GENEROUS,
-        witness="n0nce",
-        witness_argv=inner,
+        probe_nonce="n0nce",
+        probe_argv=inner,
     )

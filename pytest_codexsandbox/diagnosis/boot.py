@@ -21,7 +21,7 @@ CODES: Final = {
     OK: "a sandbox starts, and the request got 200 inside it",
     UNKNOWN: "the check could not tell: the control call failed, or a call gave no result",
     NO_START: "the sandbox does not start",
-    NOT_ON: "the policy is not in force: no sandbox, one where full access was asked for, or another mode",
+    NOT_ON: "the policy is not in force: no sandbox, one where full access was requested, or another mode",
     REFUSED: "the request fails in the sandbox and works outside it",
     NOT_RESOLVED: "the host name resolves outside the sandbox and not inside it",
     FAILS_OUTSIDE: "the request fails outside the sandbox too",
@@ -29,9 +29,9 @@ CODES: Final = {
 _NETWORK_OFF: Final = "the policy {policy} keeps the network off"
 _NETWORK_ON: Final = "add `network_access = true` under [sandbox_workspace_write] of config.toml"
 _RESOLVER: Final = "; where it is there, compare /etc/resolv.conf and /etc/hosts inside and outside"
-_SERVICE: Final = "start the service or mend the URL, then check again"
+_SERVICE: Final = "start the service or correct the URL, then check again"
 _CERTIFICATE: Final = "name the file of the certificate authority in SSL_CERT_FILE (not below /tmp), then check again"
-_SHOW: Final = "codexsandbox diagnose -   (paste what Codex said)"
+_SHOW: Final = "codexsandbox diagnose -   (paste Codex's output)"
 
 
 class BootAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +78,9 @@ def judge_boot(
     if started.state == "failed":
         return _not_started(started)
     if started.state == "unknown":
-        return Finding(code=UNKNOWN, what="it is not known whether a sandbox started", cause=started.why, fix=_again())
+        return Finding(
+            code=UNKNOWN, what="could not determine whether a sandbox started", cause=started.why, fix=_again()
+        )
     if started.state != wanted:
         return _not_on(started, wanted)
     if writes is not None and writes != POLICIES[policy].writes_workspace:
@@ -110,7 +112,7 @@ def _not_on(started: SandboxState, wanted: str) -> Finding:
         )
     return Finding(
         code=NOT_ON,
-        what="a sandbox is on, and full access was asked for",
+        what="a sandbox is on, and full access was requested",
         cause=started.why,
         fix="--policy workspace-write, or look for default_permissions in config.toml: it overrides sandbox_mode",
     )
@@ -194,4 +196,4 @@ def _fix(known: Diagnosis | None) -> str:
 
 
 def _again() -> str:
-    return "codexsandbox doctor   (it says what this machine lacks)"
+    return "codexsandbox doctor   (it names what this machine lacks)"

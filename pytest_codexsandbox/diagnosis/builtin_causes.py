@@ -8,14 +8,14 @@ NO_SANDBOX: Final = Diagnosis(
     fingerprint="no-sandbox-was-on",
     verdict="sandbox",
     cause="Codex ran the command without a sandbox although the policy asks for one.",
-    remedy="Look at the argv of the call: options of another release are ignored without a word (`--full-auto` and "
+    remedy="Look at the argv of the call: options of another release are ignored silently (`--full-auto` and "
     "`sandbox_mode` at `codex sandbox`). If the options are right for this release, this is a fault of this build.",
 )
 HALF_A_SANDBOX: Final = Diagnosis(
     fingerprint="half-a-sandbox-was-on",
     verdict="sandbox",
     cause="Codex set up a sandbox, of which the kernel shows marks, and a write that every policy refuses went through "
-    "it: what keeps the files is missing, or does not do what Codex asked of it.",
+    "it: the part that protects the files is missing, or ignores what Codex requested.",
     remedy="Look at what set it up (the line `sandbox:`, `bwrap_used` of the call): what is called bwrap there may be "
     'another program. `bwraps = ["none"]` of a matrix file measures with the one that Codex brings; where that one '
     "lets it through, tell openai/codex by its security policy first.",
@@ -29,8 +29,8 @@ LET_THROUGH: Final = Diagnosis(
 )
 ETC_CODEX: Final = Diagnosis(
     fingerprint="",
-    cause="This machine has a configuration of its own in /etc/codex, which every Codex reads: it may be what granted, "
-    "or refused, what the policy does not.",
+    cause="This machine has a configuration of its own in /etc/codex, which every Codex reads: it may have "
+    "granted or refused something in place of the policy.",
     remedy="Look at what it sets ({names}), or run where /etc/codex does not exist: only then is this about Codex.",
 )
 ANOTHER_BWRAP: Final = Diagnosis(
@@ -48,7 +48,7 @@ TIMED_OUT: Final = Diagnosis(
 )
 KILLED: Final = Diagnosis(
     fingerprint="",
-    cause="SIGKILL ended Codex before its command said a word, and it was not the harness that sent it.",
+    cause="SIGKILL ended Codex before its command printed anything; the harness did not send it.",
     remedy="Run it again. Where memory is short the kernel does this (`dmesg`, or the memory limit of the container); "
     "if it stays, Codex does it itself.",
 )
@@ -56,7 +56,7 @@ FAILS_OUTSIDE: Final = Diagnosis(
     fingerprint="fails-outside-too",
     verdict="not-sandbox",
     cause="The command of this test fails outside the sandbox too, in the same way: it is not the sandbox.",
-    remedy="Mend the command, or what the test gives it (`given`, `env`, `stdin`). `control` says how it ended.",
+    remedy="Correct the command, or what the test gives it (`given`, `env`, `stdin`). `control` says how it ended.",
 )
 NO_DIRECTION: Final = Diagnosis(
     fingerprint="",
@@ -72,17 +72,18 @@ TEST_IS_WRONG: Final = Diagnosis(
 )
 UNKNOWN: Final = Diagnosis(
     fingerprint="",
-    cause="no fingerprint fits; what was promised and what was seen is all that is known",
+    cause="no fingerprint fits; only the promise and the observation are known",
     remedy="if you find the cause, add a fingerprint for it: one TOML file (docs/how-to/add-a-fingerprint.md)",
 )
 HARNESS: Final = Diagnosis(
     fingerprint="",
     cause="no fingerprint fits; the harness could not tell, so this says nothing about Codex",
-    remedy="run it again; `codexsandbox doctor` says what this machine lacks; if it stays, report it with the journal",
+    remedy="run it again; `codexsandbox doctor` names what this machine lacks; if it stays, report it with the journal",
 )
 NEVER_RAN: Final = Diagnosis(
     fingerprint="",
-    cause="the run, or the worker, ended before this was told: interrupted, killed, or without room for its journal",
+    cause="the run, or the worker, ended before it reported this result: interrupted, killed, or "
+    "without disk space for its journal",
     remedy="run it again, to its end",
 )
 DERIVED: Final = (NO_SANDBOX, HALF_A_SANDBOX, LET_THROUGH, ANOTHER_BWRAP, FAILS_OUTSIDE, TEST_IS_WRONG)

@@ -26,13 +26,14 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
+from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 Outcome = Literal["passed", "failed", "skipped", "error"]
 START: Final = "start"  # the topic that promises the sandbox itself
 TRUST: Final = "trust"  # the topic that is about the harness
 USER: Final = "user"  # a user's own test: it says by itself what it expects, so a row may have no direction
 _WORST_FIRST: Final[tuple[Direction, ...]] = (*DIRECTIONS, "")
-ANOTHER: Final = "another bubblewrap was used than asked for"
+ANOTHER: Final = "another bubblewrap was used than requested"
 _BROKEN_MEANS: Final[dict[str, Direction]] = {  # of a row that does not say it
     "boundary": "leak", "capability": "denied", "claim": "wrong-claim", "hygiene": "litter", "generator": "wrong-claim",
 }  # fmt: skip
@@ -43,6 +44,29 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     direction: Direction
     reason: str  # one line
     blocked_by: str = ""  # of what is blocked: the promise, or what else is not as it was asked for
+
+
+def judge_trial(trial: SuiteTrial, *, outcome: Outcome, message: str) -> Judged:
+    """Returns the verdict on a test. One that measured nothing, and says why, is blocked or n/a; one with a call that
+    never started is broken. The judge decides the others."""
+    if not trial.rows and outcome == "passed":
+        if trial.blocked_by:
+            told = f"it cannot be asked while {trial.blocked_by} is red"
+            return Judged(verdict=Verdict.BLOCKED, direction="", reason=told, blocked_by=trial.blocked_by)
+        if trial.skipped:
+            return Judged(verdict=Verdict.NOT_APPLICABLE, direction="", reason=trial.skipped[0])
+    never = next((seen.error for seen in trial.seen if seen.never_started), "")
+    if never:  # what a program that never started did not do is no finding
+        return Judged(verdict=Verdict.BROKEN, direction="", reason=f"a call was never started: {never}")
+    return judge(
+        trial.promise,
+        outcome=outcome,
+        message=message,
+        evidence=tuple(trial.rows),
+        started=trial.started,
+        sandboxed=trial.asks_for_sandbox,
+        unconfined=trial.unconfined_words,
+    )
 
 
 def judge(
@@ -76,7 +100,7 @@ def _by_start(promise: Promise, started: SandboxState, sandboxed: bool) -> Judge
     if promise.needs == "nothing" or started.state in ("on", wanted):
         return None
     if started.state == "unknown":
-        return _broken(f"whether a sandbox was on is not known: {started.why}")
+        return _broken(f"could not determine whether a sandbox was on: {started.why}")
     if sandboxed and started.alone:
         return _violates("leak", f"no sandbox was on in this call, although it was on in the others: {started.why}")
     told = "the sandbox does not start" if started.state == "failed" else "no sandbox was on"
@@ -87,13 +111,13 @@ def _by_start(promise: Promise, started: SandboxState, sandboxed: bool) -> Judge
 
 def _start_promise(started: SandboxState, sandboxed: bool) -> Judged | None:
     if started.state == "unknown":
-        return _broken(f"whether a sandbox was on is not known: {started.why}")
+        return _broken(f"could not determine whether a sandbox was on: {started.why}")
     if started.state == "failed":
         return _violates("denied", f"the command did not run: {started.why}")
     if sandboxed and started.state == "off":
-        return _violates("leak", f"no sandbox was on although one was asked for: {started.why}")
+        return _violates("leak", f"no sandbox was on although one was requested: {started.why}")
     if not sandboxed and started.state == "on":
-        return _violates("denied", f"a sandbox was on although none was asked for: {started.why}")
+        return _violates("denied", f"a sandbox was on although none was requested: {started.why}")
     return None
 
 
@@ -142,7 +166,7 @@ def _by_bwrap(promise: Promise, started: SandboxState, sandboxed: bool) -> Judge
 def _by_doubt_of_start(promise: Promise, started: SandboxState, sandboxed: bool) -> Judged | None:
     if not sandboxed or not started.doubt or promise.needs == "nothing":
         return None
-    return _broken(f"whether a sandbox was on is not known: {started.doubt}")
+    return _broken(f"could not determine whether a sandbox was on: {started.doubt}")
 
 
 def _held(evidence: Sequence[Evidence], started: SandboxState, sandboxed: bool, unconfined: str) -> Judged:
@@ -150,9 +174,9 @@ def _held(evidence: Sequence[Evidence], started: SandboxState, sandboxed: bool, 
     if not sandboxed and started.state != "on":
         return Judged(verdict=Verdict.UNCONFINED, direction="", reason=f"{told}; {unconfined}")
     if not sandboxed:
-        told += f"; a sandbox was on although none was asked for ({started.why})"
+        told += f"; a sandbox was on although none was requested ({started.why})"
     elif started.state == "unknown":
-        told += f"; whether a sandbox was on is not known ({started.why}), and this promise needs none"
+        told += f"; could not determine whether a sandbox was on ({started.why}), and this promise needs none"
     elif started.state != "on":  # only a promise that needs nothing comes here
         told += f"; the sandbox was not on ({started.why}), which this promise does not need"
     return Judged(verdict=Verdict.CONFORMS, direction="", reason=told)

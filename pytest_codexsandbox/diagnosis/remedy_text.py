@@ -17,8 +17,8 @@ from pytest_codexsandbox.model.record import RemedyHere
 
 _NAMED: Final = 2  # profiles
 _BARE: Final = (
-    "what the engine hides in /proc and /sys from the container's root is bare: kernel memory layout, keys, timers, "
-    "and /proc/sys can be written by root, in Codex' sandbox too"
+    "the parts of /proc and /sys that the engine hides from the container's root are exposed: kernel memory layout, "
+    "keys, timers, and /proc/sys can be written by root, in Codex' sandbox too"
 )
 _SEEN: Final = "/proc stays masked, so that a sandboxed command sees the container's processes"
 _IF_MASKED: Final = (

@@ -50,7 +50,7 @@ def assess(
         return _state(observation, "unknown", f"the control failed: {why}", marks)
     if escaped(observation):
         told = "a write that no sandbox allows went through, seen from outside"
-        return _state(observation, "off", told if sandboxed else f"{told}; none was asked for", marks)
+        return _state(observation, "off", told if sandboxed else f"{told}; none was requested", marks)
     if not observation.ready:
         return _never_ready(observation, partial(match, facts=facts, fingerprints=fingerprints), facts)
     why = _nonsense(observation)
@@ -68,10 +68,10 @@ def assess_command(observation: Observation, control: Observation | None, *, sha
     if control is None or not escaped(control):
         return _state(observation, "unknown", "the control failed: the command left nothing outside", ())
     if escaped(observation):
-        return _state(observation, "off", "what no sandbox lets through was done, seen from outside", ())
+        return _state(observation, "off", "a write that no sandbox allows went through, seen from outside", ())
     after = _look(observation.after)
     if after is None or after.kind != "missing":
-        return _state(observation, "unknown", f"nobody could see from outside what became of {FORBIDDEN}", ())
+        return _state(observation, "unknown", f"the effect of {FORBIDDEN} could not be seen from outside", ())
     return shared
 
 
@@ -92,12 +92,12 @@ def _by_marks(
     """Decides by the kernel's marks, once the refusal is known to be genuine."""
     errno = observation.rows[FORBIDDEN].errno
     if reading is None:
-        return _state(observation, "unknown", "the probe was not read from outside while it waited", marks)
+        return _state(observation, "unknown", "the probe was not inspected from outside while it waited", marks)
     if not reading.stdout_is_ours:
-        return _state(observation, "unknown", "the process that was read does not write to our pipe", marks)
+        return _state(observation, "unknown", "the inspected process does not write to the harness's pipe", marks)
     proof = proof_of(reading, errno)
     if proof:
-        asked = "" if sandboxed else "; none was asked for"
+        asked = "" if sandboxed else "; none was requested"
         told = f"a write outside is refused ({errno}) that works without a sandbox, and the kernel shows {proof}{asked}"
         return _state(observation, "on", told, marks, by=_by(reading, errno))
     if reading.hand_no_new_privs and errno == "EACCES":
@@ -167,11 +167,11 @@ def _control_fails(control: Observation | None) -> str:
     for act in (FORBIDDEN, PERMITTED):
         row = control.rows.get(act)
         if row is None:
-            return f"it did not get to {act} ({control.error or control.ended})"
+            return f"it did not reach {act} ({control.error or control.ended})"
         if not row.ok:
             return f"{act}: {row.errno or row.detail or 'failed'}"
     if not escaped(control):
-        return f"{FORBIDDEN} said that it worked, and nothing appeared"
+        return f"{FORBIDDEN} reported success, and nothing appeared"
     return ""
 
 
@@ -193,17 +193,17 @@ def _nonsense(observation: Observation) -> str:
     forbidden, permitted = observation.rows.get(FORBIDDEN), observation.rows.get(PERMITTED)
     after = _look(observation.after)
     if forbidden is None or permitted is None:
-        return f"the probe started and did not get to the base acts ({_ending(observation)})"
+        return f"the probe started and did not reach the base acts ({_ending(observation)})"
     if after is None or after.kind == "unreadable":
-        return f"nobody could see from outside what became of {FORBIDDEN}"
+        return f"the effect of {FORBIDDEN} could not be seen from outside"
     if forbidden.ok:
-        return "the probe says that a write outside worked, and nothing appeared there"
+        return "the probe reports that a write outside worked, and nothing appeared there"
     if forbidden.errno not in REFUSALS:
         return f"a write outside failed with {_failure(forbidden)}, which is not how a sandbox refuses"
     if not permitted.ok:
-        return f"what every policy allows failed: reading in the workspace, {_failure(permitted)}"
+        return f"an act that every policy allows failed: reading in the workspace, {_failure(permitted)}"
     if permitted.value != BASE_ACTS[PERMITTED].given[0].content:
-        return "the probe did not read what was in the workspace"
+        return "the probe did not read the content of the file in the workspace"
     return ""
 
 
@@ -231,7 +231,7 @@ def _not_known(observation: Observation) -> Diagnosis:
     cause = (
         f"{NOT_KNOWN}; the call ended with {_ending(observation)}"
         if said
-        else f"it said nothing; {_ending(observation)}"
+        else f"it printed nothing; {_ending(observation)}"
     )
     return Diagnosis(fingerprint="", cause=cause, quote=said)
 

@@ -18,11 +18,11 @@ import tomli
 
 from pytest_codexsandbox.doors.app_server import SUBCOMMAND, AppServerDoor
 from pytest_codexsandbox.doors.support.app_server_client import AskingServer, Ended, Refused
-from pytest_codexsandbox.doors.support.call_environ import surroundings
+from pytest_codexsandbox.doors.support.call_output import exhausted_resource
+from pytest_codexsandbox.doors.support.call_settings import surroundings
 from pytest_codexsandbox.doors.support.claim_parser import claim_of, told
 from pytest_codexsandbox.doors.support.codex_options import settings_of
 from pytest_codexsandbox.doors.support.driver_command import as_words
-from pytest_codexsandbox.doors.support.resource_exhaustion import exhausted_resource
 from pytest_codexsandbox.errors import HarnessError, Unavailable
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command
@@ -62,7 +62,7 @@ class Claimant:
     def __init__(self, environment: Environment, subject: Subject, *, timeout_scale: float = 1.0) -> None:
         missing = AppServerDoor().lacks(subject.capabilities)
         if missing:
-            raise Unavailable(missing, why="the app-server is what reads a configuration file for the harness")
+            raise Unavailable(missing, why="the harness needs the app-server to read a configuration file")
         self._environment, self._subject, self._scale = environment, subject, timeout_scale
         self.world: World = environment.world()
         self._server: AskingServer | None = None
@@ -180,7 +180,7 @@ class Claimant:
             env=built,
             timeout=_LIFE,
             aside=True,
-            why="the app-server that is asked what a file claims",
+            why="codex app-server, asked for the settings of a file",
         )
         return AskingServer(self._environment, command, patience=_PATIENCE * self._scale)
 
@@ -221,7 +221,7 @@ class Claimant:
                 cwd=self.world.folder,
                 env={},
                 aside=True,
-                why="removing the files that a claim was about",
+                why="removing the files of a claim",
             )
         )
         if done.ended != "exit" or done.exit:

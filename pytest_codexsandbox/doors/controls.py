@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.doors.support.call_environ import SEARCH_PATH, surroundings
+from pytest_codexsandbox.doors.support.call_settings import SEARCH_PATH, surroundings
 from pytest_codexsandbox.doors.support.observe import observe
 from pytest_codexsandbox.doors.support.placeholders import fill_launch
 from pytest_codexsandbox.errors import Unavailable
@@ -16,7 +16,7 @@ from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Door, Environment, Subject
 
-NONE: Final = "no bubblewrap: none on PATH, and none beside this Codex"
+NONE: Final = "no bubblewrap: none on PATH, and none next to this Codex"
 
 
 class UnconfinedDoor(Door):

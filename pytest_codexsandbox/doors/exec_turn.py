@@ -7,10 +7,10 @@ is Codex's own path to a command: its tool, its approval policy (never), its san
 from collections.abc import Sequence
 from typing import Final
 
+from pytest_codexsandbox.doors.support.call_settings import toml_text
 from pytest_codexsandbox.doors.support.codex_options import exec_words
 from pytest_codexsandbox.doors.support.driven_door import ConversingDoor
 from pytest_codexsandbox.doors.support.driver_command import QUIET, as_words, driver_command, policy_of
-from pytest_codexsandbox.doors.support.policy_overrides import toml_text
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.policy import Policy

@@ -11,11 +11,10 @@ before the subcommand, where every release reads them. Which shape a binary has 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pytest_codexsandbox.doors.support.call_environ import surroundings
+from pytest_codexsandbox.doors.support.call_settings import details_of, surroundings
 from pytest_codexsandbox.doors.support.codex_door import CodexDoor
 from pytest_codexsandbox.doors.support.codex_options import no_settings, settings_of
 from pytest_codexsandbox.doors.support.placeholders import fill_launch
-from pytest_codexsandbox.doors.support.policy_overrides import details_of
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities

@@ -121,7 +121,7 @@ class AgentEnvironment:
     ) -> OutsideView:
         looks, arrivals = self._look(world, paths), [(token, self._arrivals(token)) for token in tokens]
         laid, litter = self._lay(world, planted), self._litter(world, known)
-        seen, arrived = looks(), {token: rigs() for token, rigs in arrivals}
+        seen, arrived = looks(), {token: listeners() for token, listeners in arrivals}
         try:
             laid()
         except HarnessError:  # one of the places is not what it was: the others may be
@@ -154,7 +154,7 @@ class AgentEnvironment:
 
     def _arrivals(self, token: str) -> Callable[[], tuple[str, ...]]:
         answer = self._client.begin("arrivals", token=token)
-        return lambda: tuple(answer()[0]["rigs"])
+        return lambda: tuple(answer()[0]["listeners"])
 
     def clear(self, world: World) -> None:
         left = self._client.ask("clear", world=world.id, within=60)[0]["left"]

@@ -74,7 +74,7 @@ class LocalBackend(Backend):
         argv = (sys.executable, "-I", "-S", str(HAND))
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
         with (
-            (folder / "hand.log").open("wb") as log,
+            (folder / "agent.log").open("wb") as log,
             process.running(argv, cwd="/", env=environment, stderr=log) as child,
         ):
             assert child.stdin is not None
@@ -91,7 +91,7 @@ class LocalBackend(Backend):
                 body, _ = client.ask("hello", watch_parent=True, **words)
                 yield AgentEnvironment(spec, client, body["facts"], folder=str(folder))
             except EnvironmentLost as problem:
-                raise _with_log(problem, folder / "hand.log") from problem
+                raise _with_log(problem, folder / "agent.log") from problem
             finally:
                 with suppress(HarnessError, TimeoutError):
                     client.ask("bye")

@@ -121,10 +121,10 @@ def _refuse_where_codex_writes(folder: Path) -> None:
         real = Path(os.path.realpath(top))
         if folder == real or real in folder.parents:
             raise InputError(
-                f"{folder} lies below {top}",
+                f"{folder} is below {top}",
                 why="Codex may write there under every writable policy, or keeps its own files there: "
                 "a measurement there proves nothing",
-                next_step="set CODEXSANDBOX_CACHE to a folder of yours that lies elsewhere",
+                next_step="set CODEXSANDBOX_CACHE to your own folder elsewhere",
             )
 
 

@@ -34,7 +34,7 @@ class EnvironmentDir(msgspec.Struct, frozen=True, kw_only=True):
         end_marked(word)
         failed = remove(self.folder, word)
         failed += [f"process {pid} does not end" for pid in marked(word)]
-        failed += [f"{path} is still there" for path in left_in_shared(word)]
+        failed += [f"{path} still exists" for path in left_in_shared(word)]
         return tuple(failed)
 
 

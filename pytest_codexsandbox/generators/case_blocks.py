@@ -28,13 +28,13 @@ def filled(case: Case, alone: bytes | None, markers: tuple[Marker, ...]) -> Case
     if not case.needs_block or case.config is None:
         return case
     if not alone or not alone.strip():
-        raise CaseNotApplicable("it writes nothing where there is no file: there is no block to put here")
+        raise CaseNotApplicable("it writes nothing if there is no file, so there is no block to insert")
     parts = _parts(alone, markers)
 
     def replaced(found: re.Match[bytes]) -> bytes:
         part, how = found["part"].decode(), (found["how"] or b"").decode()
         if part not in parts:
-            raise CaseNotApplicable("it has no marks around what it writes")
+            raise CaseNotApplicable("it writes no marks around its block")
         return _spoilt(parts[part], how, [parts[name] for name in ("BEGIN", "END") if name in parts])
 
     return msgspec.structs.replace(case, config=_TOKEN.sub(replaced, case.config), needs_block=False)
@@ -89,5 +89,5 @@ _WAYS: Final[dict[str, Callable[[bytes, list[bytes]], bytes | None]]] = {
 }
 _WHY: Final = {
     "tables": "its block opens no tables",
-    "keys": "its block opens tables: what stands below it would not be the user's",
+    "keys": "its block opens tables: they would contain the user's keys below it",
 }

@@ -68,7 +68,7 @@ class CaseRunner:
         self,
         generator: Generator,
         case: Case,
-        wish: Intent,
+        intent: Intent,
         *,
         version: str,
         codex: str = "",
@@ -82,7 +82,7 @@ class CaseRunner:
         second changed a file. Such a tool does not know the number of a run, so the third run would only repeat the
         second.
         """
-        asked = GeneratorCall(generator=generator, wish=case.wish or wish, version=version, codex=codex)
+        asked = GeneratorCall(generator=generator, wish=case.wish or intent, version=version, codex=codex)
         alone = self.alone(asked)
         before = self._laid(asked, self._filled(asked, case))
         told: list[GeneratorRun] = []
@@ -240,7 +240,7 @@ def workshop(
 def tell(
     generator: Generator,
     case: Case,
-    wish: Intent,
+    intent: Intent,
     *,
     folder: Path,
     version: str,
@@ -250,12 +250,12 @@ def tell(
 ) -> CaseRun:
     """Runs a single case. For many cases, one case runner (`workshop`) is faster."""
     with workshop(folder, confinement) as shop:
-        return shop.run_case(generator, case, wish, version=version, codex=codex, runs=runs)
+        return shop.run_case(generator, case, intent, version=version, codex=codex, runs=runs)
 
 
 def generated(
     generator: Generator,
-    wish: Intent,
+    intent: Intent,
     values: Mapping[str, str],
     *,
     folder: Path,
@@ -276,7 +276,7 @@ def generated(
                 "an unconfined generator cannot be shown the folders of an environment",
                 why="it sees the paths of this machine",
             )
-        asked = GeneratorCall(generator=generator, wish=case.wish or wish, version=version, codex=codex)
+        asked = GeneratorCall(generator=generator, wish=case.wish or intent, version=version, codex=codex)
         stage.lay(case, runner.values(asked), generator.declaration)
         before = stage.files()
         outcome = runner.run(asked)

@@ -14,29 +14,29 @@ from pytest_codexsandbox.generators.launches import work
 from pytest_codexsandbox.guest.subcommands import VALUED
 from pytest_codexsandbox.model.generator import CaseRun, CodexLaunch, ExpectedPolicy, Finding
 
-CLAIM: Final = "Codex is started in the workspace that the generator was told"
+CLAIM: Final = "Codex is started in the requested workspace"
 ELSEWHERE: Final = "started-elsewhere"
 _CHANGES: Final = ("-C", "--cd")
 
 
-def started(story: CaseRun, expect: ExpectedPolicy) -> tuple[Finding, ...]:
+def started(case_run: CaseRun, expect: ExpectedPolicy) -> tuple[Finding, ...]:
     """Returns a finding for the last start of Codex. None if the generator starts no Codex, or the folder decides
     nothing."""
-    launches = work(story.runs[-1].launches)
+    launches = work(case_run.runs[-1].launches)
     if not launches or expect.sandbox != "workspace-write":
         return ()
     last = launches[-1]
-    away = msgspec.structs.replace(last, argv=("-C", story.world.get("HOME", "/")))
-    place = folder(last, story.world)
-    held = _is_told(place, story.world)
+    away = msgspec.structs.replace(last, argv=("-C", case_run.world.get("HOME", "/")))
+    place = folder(last, case_run.world)
+    held = _is_told(place, case_run.world)
     return (
         Finding(
             claim=CLAIM,
-            saw=f"it is started in {case_view.placeholder(place, story.world) or 'a folder that is gone'}",
+            saw=f"it is started in {case_view.placeholder(place, case_run.world) or 'a folder that is gone'}",
             held=held,
             control="the same start in the home is noticed",
-            control_held=not _is_told(folder(away, story.world), story.world),
-            direction="" if held else _direction(place, story.world),
+            control_held=not _is_told(folder(away, case_run.world), case_run.world),
+            direction="" if held else _direction(place, case_run.world),
             reason="" if held else ELSEWHERE,
         ),
     )

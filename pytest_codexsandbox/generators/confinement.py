@@ -28,7 +28,7 @@ _PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm")
 _KERNEL: Final = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")  # in /proc: root may write there
 _UNSHARED: Final = ("user", "pid", "net", "ipc", "uts")
 NEXT: Final = (
-    "use a container (--codex-generator-in CELL) or say --codex-generator-unconfined (both are recorded and shown)"
+    "use a container (--codex-generator-in CELL) or pass --codex-generator-unconfined (both are recorded and shown)"
 )
 
 
@@ -100,7 +100,7 @@ def confinement(*, unconfined: bool = False, candidates: Sequence[str] | None = 
     found = bubblewraps() if candidates is None else tuple(candidates)
     if not sys.platform.startswith("linux") or not found:
         why = (
-            "no bubblewrap: none on PATH, and none beside an installed Codex"
+            "no bubblewrap: none on PATH, and none next to an installed Codex"
             if not found
             else f"this is {sys.platform}"
         )

@@ -30,7 +30,7 @@ from pytest_codexsandbox.generators.confinement import (
 )
 from pytest_codexsandbox.generators.local_dirs import LocalDirs, place
 from pytest_codexsandbox.generators.required_paths import GUEST
-from pytest_codexsandbox.generators.run_init_client import Job, Limits, readable_by, warded
+from pytest_codexsandbox.generators.run_init_client import Job, Limits, readable_by, started_run_init
 from pytest_codexsandbox.guest import escape_attempts
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.system import process
@@ -71,8 +71,7 @@ class ConfinementProof(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def faults(self) -> tuple[str, ...]:
         return tuple(
-            f"{row.act}: "
-            + ("it was done" if row.inside == "" else f"nobody can tell, outside it failed too ({row.outside})")
+            f"{row.act}: " + ("it succeeded" if row.inside == "" else f"unknown: outside it failed too ({row.outside})")
             for row in self.rows
             if not row.held
         )
@@ -132,7 +131,7 @@ def _rows(free: Mapping[str, str], kept: Mapping[str, str]) -> Iterator[EscapeAt
 def excuse_of(act: str, *, uid: int, tracing: str) -> str:
     """Returns why an act may fail outside; "" if it should have succeeded there."""
     if act == _TRACE:
-        return "the kernel lets nobody (kernel.yama.ptrace_scope)" if tracing in ("2", "3") else ""
+        return "the kernel denies this to every process (kernel.yama.ptrace_scope)" if tracing in ("2", "3") else ""
     return _NOT_OURS.get(act, "") if uid or act == _GAIN else ""
 
 
@@ -145,8 +144,8 @@ def _behind(asked: Confinement, stage: LocalDirs, words: str) -> CommandResult:
     """Runs the test program confined, by the run init, as generators are run."""
     walls = asked.walls(stage, required_paths.python())
     try:
-        with warded(walls, log=stage.folder / "warden.log", name=asked.by) as ward:
-            return ward.run([Job(command=_command((*_PROGRAM, words)))], Limits())[0]
+        with started_run_init(walls, log=stage.folder / "run-init.log", name=asked.by) as run_init:
+            return run_init.run([Job(command=_command((*_PROGRAM, words)))], Limits())[0]
     except (EnvironmentLost, OSError) as problem:
         why = problem.why if isinstance(problem, EnvironmentLost) else str(problem)
         raise CannotConfine("cannot confine generators here", where=asked.by, why=why, next_step=NEXT) from problem
@@ -178,7 +177,7 @@ def _typing(asked: Confinement, stage: LocalDirs) -> EscapeAttempt:
         act=_TYPE,
         outside="" if free["arrived"] else "refused",
         inside="" if kept["arrived"] else "refused",
-        excuse="the kernel lets nobody (dev.tty.legacy_tiocsti)"
+        excuse="the kernel denies this to every process (dev.tty.legacy_tiocsti)"
         if not free["arrived"] and _setting("dev/tty/legacy_tiocsti") == "0"
         else "",
     )
@@ -251,7 +250,7 @@ def _targets(folder: Path) -> Iterator[_Targets]:
             one.listen(4)
             one.setblocking(False)
         if _heard(child, within=_LONGEST) != b"ready\n":
-            raise CannotConfine("cannot confine generators here", why="the program that is reached for did not start")
+            raise CannotConfine("cannot confine generators here", why="the target program did not start")
         sockets = {
             "reach a socket by its path": by_path,
             "reach an abstract socket": abstract,

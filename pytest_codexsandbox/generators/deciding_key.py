@@ -23,19 +23,19 @@ _OUTERMOST: Final = "file"  # the layer that a generator of files writes
 _PLACE: Final = re.compile(r"config\.toml:(?P<line>\d+):")  # in Codex's own words
 
 
-def with_cause(findings: Iterable[Finding], story: CaseRun) -> tuple[Finding, ...]:
+def with_cause(findings: Iterable[Finding], case_run: CaseRun) -> tuple[Finding, ...]:
     """Returns the findings about Codex's answer, with the word of the deciding key where it is known."""
-    return tuple(_named(one, _word(one, story)) for one in findings)
+    return tuple(_named(one, _word(one, case_run)) for one in findings)
 
 
-def with_cause_of_acts(findings: Iterable[Finding], story: CaseRun) -> tuple[Finding, ...]:
+def with_cause_of_acts(findings: Iterable[Finding], case_run: CaseRun) -> tuple[Finding, ...]:
     """Returns the findings about acts. A promised act that is denied gets the cause of the policy."""
-    return tuple(_named(one, _of_policy(story) if _is_denied_act(one) else "") for one in findings)
+    return tuple(_named(one, _of_policy(case_run) if _is_denied_act(one) else "") for one in findings)
 
 
-def with_cause_of_loading(findings: Iterable[Finding], story: CaseRun) -> tuple[Finding, ...]:
+def with_cause_of_loading(findings: Iterable[Finding], case_run: CaseRun) -> tuple[Finding, ...]:
     """Returns the findings about loading. A captured key is the cause if Codex names the line of that key."""
-    return tuple(_named(one, CAPTURED if _names_captured(one.saw, story) else "") for one in findings)
+    return tuple(_named(one, CAPTURED if _names_captured(one.saw, case_run) else "") for one in findings)
 
 
 def _is_denied_act(found: Finding) -> bool:
@@ -50,35 +50,35 @@ def _named(found: Finding, word: str) -> Finding:
     return msgspec.structs.replace(found, reason=word)
 
 
-def _names_captured(error: str, story: CaseRun) -> bool:
+def _names_captured(error: str, case_run: CaseRun) -> bool:
     place = _PLACE.search(error)
-    lines = case_view.results(story)[-1].content.splitlines()
+    lines = case_view.results(case_run)[-1].content.splitlines()
     if place is None or not 0 < int(place["line"]) <= len(lines):
         return False
     line = lines[int(place["line"]) - 1].lstrip()
-    captured = (path for path, word in misplaced_keys(story).items() if word == CAPTURED)
+    captured = (path for path, word in misplaced_keys(case_run).items() if word == CAPTURED)
     return any(line.startswith((path[0].encode(), path[-1].encode())) for path in captured)
 
 
-def _word(found: Finding, story: CaseRun) -> str:
+def _word(found: Finding, case_run: CaseRun) -> str:
     if found.reason == _APPROVAL and found.direction == "denied":
-        return _misplaced(story, ("approval_policy",))
+        return _misplaced(case_run, ("approval_policy",))
     if found.reason not in _POLICY:
         return ""
-    word = _of_policy(story)
+    word = _of_policy(case_run)
     return word if found.direction == "denied" or word in (VOIDED, ANOTHER_LAYER) else ""
 
 
-def _of_policy(story: CaseRun) -> str:
-    last = story.runs[-1]
-    decides = granted(layers(last.files, last, story.world), story.world)
+def _of_policy(case_run: CaseRun) -> str:
+    last = case_run.runs[-1]
+    decides = granted(layers(last.files, last, case_run.world), case_run.world)
     if decides.by == "default_permissions":
         return VOIDED
-    if word := _misplaced(story, SPEAKS):
+    if word := _misplaced(case_run, SPEAKS):
         return word
     return ANOTHER_LAYER if decides.by and decides.layer != _OUTERMOST and not last.argv else ""
 
 
-def _misplaced(story: CaseRun, keys: Iterable[str]) -> str:
+def _misplaced(case_run: CaseRun, keys: Iterable[str]) -> str:
     """Returns the word for the first of these keys that was written and is misplaced; "" if there is none."""
-    return next((word for path, word in misplaced_keys(story).items() if path[0] in keys), "")
+    return next((word for path, word in misplaced_keys(case_run).items() if path[0] in keys), "")

@@ -117,7 +117,7 @@ def _looser(one: str, other: str) -> bool:
 
 
 def _on(network: bool | None) -> str:
-    return {True: "on", False: "off", None: "not told"}[network]
+    return {True: "on", False: "off", None: "not reported"}[network]
 
 
 def _listed(roots: tuple[str, ...] | list[str]) -> str:
@@ -130,5 +130,5 @@ def oracle(claims: dict[str, Claim], torn: Claim) -> Oracle:
     right = {mode: claim.loads and claim.sandbox == mode for mode, claim in claims.items()}
     held = len(right) > 1 and all(right.values()) and not torn.loads and bool(torn.error)
     told = ", ".join(f"{mode}: {claim.sandbox or claim.error or 'nothing'}" for mode, claim in claims.items())
-    refused = "it refuses a torn one" if not torn.loads else "it takes a torn one"
-    return Oracle(held=held, words=f"of files of ours this Codex says {told}; {refused}")
+    refused = "it refuses a truncated one" if not torn.loads else "it accepts a truncated one"
+    return Oracle(held=held, words=f"for the control files this Codex reports {told}; {refused}")

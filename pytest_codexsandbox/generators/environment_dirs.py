@@ -73,7 +73,7 @@ class EnvironmentDirs(PrivateDirs):
                 stdin=json.dumps({"op": "several", "acts": acts}).encode(),
                 timeout=_LONGEST,
                 output_limit=_LARGEST,
-                why="laying and looking at a generator's folders",
+                why="creating and reading a generator's folders",
             )
         )
         where = self._environment.spec.id

@@ -26,18 +26,18 @@ class FileStore:
         self._folder = folder
         self._there: set[str] = set()
 
-    def slim(self, story: CaseRun) -> CaseRun:
+    def slim(self, case_run: CaseRun) -> CaseRun:
         """Returns the case run without contents that no check reads. Those of the last run stay readable (`read`)."""
         keep = {
-            case_view.resolved(files, CONFIG, story.world)
-            for files in (story.before, *(run.files for run in story.runs))
+            case_view.resolved(files, CONFIG, case_run.world)
+            for files in (case_run.before, *(run.files for run in case_run.runs))
         }
         runs: list[GeneratorRun] = []
-        for run in story.runs:
+        for run in case_run.runs:
             above = runs[-1].files if runs else {}
-            files = self._slimmed(run.files, keep, above, store=run is story.runs[-1])
+            files = self._slimmed(run.files, keep, above, store=run is case_run.runs[-1])
             runs.append(msgspec.structs.replace(run, files=files))
-        return msgspec.structs.replace(story, runs=tuple(runs))
+        return msgspec.structs.replace(case_run, runs=tuple(runs))
 
     def _slimmed(self, files: Files, keep: set[str], above: Files, *, store: bool) -> Files:
         return {sys.intern(path): self._state(path, state, keep, above, store=store) for path, state in files.items()}
@@ -68,6 +68,6 @@ def read(state: FileState) -> bytes:
     except OSError as problem:
         raise HarnessError("a file of a generator is gone", where=state.stored, why=str(problem)) from problem
     if hashlib.sha256(content).hexdigest() != state.sha256:
-        why = "it holds something else now" if state.stored else "only the files of the last run are kept"
+        why = "its content has changed" if state.stored else "only the files of the last run are kept"
         raise HarnessError("a file of a generator cannot be read", where=state.stored, why=why)
     return content

@@ -126,9 +126,9 @@ def _refuse_shared(folder: Path) -> None:
         real = Path(os.path.realpath(top))
         if folder == real or real in folder.parents:
             raise InputError(
-                f"{folder} lies below {top}",
+                f"{folder} is below {top}",
                 why="Codex may write there under every writable policy, and does not start its helpers there",
-                next_step="set CODEXSANDBOX_CACHE to a folder of yours that lies elsewhere",
+                next_step="set CODEXSANDBOX_CACHE to your own folder elsewhere",
             )
 
 

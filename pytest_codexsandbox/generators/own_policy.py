@@ -14,9 +14,7 @@ from pytest_codexsandbox.matrix.request_channels import UNTOLD
 from pytest_codexsandbox.model.generator import FREE, PARTS, DecisionRow, ExpectedPolicy, GeneratorRun, Mode, Part
 
 _TABLE: Final = "sandbox_workspace_write"
-_WHY: Final = (
-    "nothing tells this generator what is asked for: the mode that it writes where there is no file must be in force"
-)
+_WHY: Final = "this generator receives no request: the mode that it writes without a file must be in force"
 
 
 def row(alone: GeneratorRun, world: Mapping[str, str]) -> DecisionRow:

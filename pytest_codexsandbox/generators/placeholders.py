@@ -46,15 +46,15 @@ def of_folders(folders: Mapping[str, str], own: str) -> dict[str, str]:
     }
 
 
-def of_wish(wish: Intent, version: str, paths: Mapping[str, str]) -> dict[str, str]:
+def of_wish(intent: Intent, version: str, paths: Mapping[str, str]) -> dict[str, str]:
     """Returns the placeholders that describe the intent."""
     return {
-        "ROOTS_JSON": json.dumps(roots(wish, paths), ensure_ascii=False),
-        "NETWORK": NETWORK[wish.network],
-        "PLATFORM": wish.platform,
-        "VERSION": version if wish.version is None else wish.version,
+        "ROOTS_JSON": json.dumps(roots(intent, paths), ensure_ascii=False),
+        "NETWORK": NETWORK[intent.network],
+        "PLATFORM": intent.platform,
+        "VERSION": version if intent.version is None else intent.version,
     }
 
 
-def roots(wish: Intent, paths: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(fill(root, paths) for root in wish.roots)
+def roots(intent: Intent, paths: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(fill(root, paths) for root in intent.roots)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.support.call_environ import SEARCH_PATH
+from pytest_codexsandbox.doors.support.call_settings import SEARCH_PATH
 from pytest_codexsandbox.generators import placeholders
 from pytest_codexsandbox.model.generator import Declaration, Intent, Request
 
@@ -22,10 +22,10 @@ _XDG: Final = {
 }
 
 
-def request(wish: Intent, values: Mapping[str, str], declaration: Declaration, *, codex: str, run: int) -> Request:
+def request(intent: Intent, values: Mapping[str, str], declaration: Declaration, *, codex: str, run: int) -> Request:
     """Builds the request. `values`: of every placeholder. `codex`: the path by which the generator may call Codex."""
     return Request(
-        platform=wish.platform,
+        platform=intent.platform,
         version=values["VERSION"],
         home=values["HOME"],
         codex_home=values["CODEX_HOME"],
@@ -33,12 +33,12 @@ def request(wish: Intent, values: Mapping[str, str], declaration: Declaration, *
         workspace=values["WORKSPACE"],
         run=run,
         codex=codex,
-        roots=placeholders.roots(wish, values),
-        network=wish.network,
-        approval=wish.approval,
+        roots=placeholders.roots(intent, values),
+        network=intent.network,
+        approval=intent.approval,
         scope=declaration.scope,
-        capabilities=wish.capabilities,
-        params=wish.params,
+        capabilities=intent.capabilities,
+        params=intent.params,
     )
 
 

@@ -52,7 +52,7 @@ def made(generator: Generator, *, codex: str = "") -> Invocation:
     if scheme in ("py", "ep"):
         return _of_function(generator, codex)
     if scheme == "chain":
-        raise ValueError("a chain is made of generators, and they of something")
+        raise ValueError("a chain has no command: start its generators")
     return _of_command(generator, codex)
 
 
@@ -113,7 +113,11 @@ def _program(generator: Generator, base: Path) -> str:
     found = shutil.which(word)
     if found is None:
         declared = base / FOLDER / f"{word}.toml"
-        why = f"there is no {declared}" if not declared.is_file() else f"{declared} is used by its bare name alone"
+        why = (
+            f"there is no {declared}"
+            if not declared.is_file()
+            else f"{declared} applies only if it is given by its bare name"
+        )
         raise InputError(
             f"there is no program {word!r}",
             where=str(generator.spec),
@@ -150,7 +154,7 @@ def _need_interpreter(word: str, path: Path) -> None:
             raise InputError(
                 f"{word} cannot be executed",
                 where=str(path),
-                why=f"its first line names a program that is not there: {named or 'none'}",
+                why=f"its first line names a missing program: {named or 'none'}",
                 next_step="install it, or name another one behind #!",
             )
     elif not head.startswith(_ELF) and b"\0" not in head:
@@ -249,9 +253,9 @@ def _installed(generator: Generator, base: Path) -> Iterator[str]:
             raise InputError(f"installed: there is no {text}", where=generator.name, why=f"looked at {path}")
         if is_too_wide(str(path)):
             raise InputError(
-                f"installed: {text} is too wide a folder for one tool",
+                f"installed: {text} is not the folder of one tool",
                 where=generator.name,
-                why="it is a home, holds one, or belongs to the whole machine",
+                why="it is a home, contains one, or belongs to the system",
                 next_step="name the tool's own folder below it",
             )
         yield str(path.absolute())

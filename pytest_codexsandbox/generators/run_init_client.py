@@ -119,7 +119,7 @@ def _words(call: FunctionCall | None) -> dict[str, Any] | None:
 
 
 @contextmanager
-def warded(walls: Sequence[str], *, log: Path, name: str) -> Iterator[RunInitClient]:
+def started_run_init(walls: Sequence[str], *, log: Path, name: str) -> Iterator[RunInitClient]:
     """Starts a run init and yields its client. `walls`: words before the program's. Leaving ends all its processes."""
     argv = (*walls, sys.executable, "-I", "-S", str(GUEST / "run_init.py"))
     env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}

@@ -67,10 +67,10 @@ def outcome(
         told = msgspec.structs.replace(told, argv=derived.argv)
     elif told is not None and derived.argv and told.argv != derived.argv:  # what the stub recorded counts
         shown = shlex.join(derived.argv)[:200]
-        told, wrong = None, f"its result gives other arguments than those that it started codex with: {shown}"
+        told, wrong = None, f"its result gives other arguments than its start of codex: {shown}"
     told = told or derived
     code = 137 if finished.ended == "lost" else finished.code
-    cut = "more was written than anybody looks at" if "@…@" in files else ""
+    cut = "it wrote more files than the limit" if "@…@" in files else ""
     return GeneratorRun(
         ended="signal" if finished.ended == "lost" else finished.ended,
         code=code,
@@ -102,19 +102,19 @@ def _told(result: FileState | None, folders: Sequence[str]) -> tuple[OwnResult |
     if result is None:
         return None, ""
     if result.kind != "file":
-        return None, f"its result is a {result.kind}, no file"
+        return None, f"its result is a {result.kind}, not a file"
     if result.size > RESULT_LIMIT:
         return None, f"its result has {result.size} bytes, more than {RESULT_LIMIT}"
     try:
         told = msgspec.json.decode(result.content, type=OwnResult)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        return None, f"its result is not what a result is: {problem}"
+        return None, f"its result is malformed: {problem}"
     outside = [path for path in told.files if not any(path == top or path.startswith(f"{top}/") for top in folders)]
     if outside or any("/../" in f"{path}/" for path in told.files):
-        return None, f"its result names a file that is none of its own: {(outside or told.files)[0][:200]}"
+        return None, f"its result names a file outside its folders: {(outside or told.files)[0][:200]}"
     words = (*told.argv, *told.env, *told.env.values(), *told.unset)
     if any("\0" in word for word in words) or any(not name or "=" in name for name in (*told.env, *told.unset)):
-        return None, "its result has words that no program can be given: a NUL, or a name with = in it"
+        return None, "its result has words that no program accepts: a NUL, or a name with = in it"
     return told, ""
 
 
@@ -124,7 +124,7 @@ def _launches(recorded: Sequence[bytes]) -> tuple[tuple[CodexLaunch, ...], str]:
         try:
             found.append(msgspec.json.decode(one, type=CodexLaunch))
         except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-            return tuple(found), f"what was recorded of a start of codex is spoilt: {problem}"
+            return tuple(found), f"the record of a start of codex is damaged: {problem}"
     return tuple(found), ""
 
 

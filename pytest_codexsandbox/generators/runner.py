@@ -18,14 +18,14 @@ from pytest_codexsandbox.generators.confinement import NEXT, Confinement
 from pytest_codexsandbox.generators.local_dirs import LocalDirs
 from pytest_codexsandbox.generators.private_dirs import LAUNCHES, PrivateDirs
 from pytest_codexsandbox.generators.required_paths import GUEST, Invocation
-from pytest_codexsandbox.generators.run_init_client import FunctionCall, Job, Limits, RunInitClient, warded
+from pytest_codexsandbox.generators.run_init_client import FunctionCall, Job, Limits, RunInitClient, started_run_init
 from pytest_codexsandbox.guest import disk_space
 from pytest_codexsandbox.guest.subcommands import starts_work
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.generator import GeneratorRun, Intent, Request
 from pytest_codexsandbox.model.generator_spec import Generator
 
-_MOST_WARDS: Final = 4
+_MOST_RUN_INITS: Final = 4
 FULL: Final = 16 << 20  # bytes: a disk with less counts as full, even if space is freed meanwhile
 NO_ROOM: Final = "No space left on device"
 
@@ -47,7 +47,7 @@ class Runner:
     def __init__(self, stage: LocalDirs, confinement: Confinement) -> None:
         self.stage: PrivateDirs = stage
         self._here, self.confinement = stage, confinement
-        self._wards: dict[tuple[str, ...], tuple[RunInitClient, ExitStack]] = {}
+        self._run_inits: dict[tuple[str, ...], tuple[RunInitClient, ExitStack]] = {}
         self._found: dict[tuple[bytes, str], Invocation] = {}
         self._stubs = stage.folder / "stubs"
         self._stubs.mkdir(exist_ok=True)
@@ -57,8 +57,8 @@ class Runner:
         return self.confinement.by
 
     def close(self) -> None:
-        while self._wards:
-            self._leave(next(iter(self._wards)))
+        while self._run_inits:
+            self._leave(next(iter(self._run_inits)))
 
     def run(self, asked: GeneratorCall) -> GeneratorRun:
         """Runs one generator. A failure to start is a result too."""
@@ -98,7 +98,7 @@ class Runner:
         left = disk_space.least([str(self._here.root)])
         said = (word for one in told for word in (one.stderr, one.stdout, one.reason, one.error))
         if 0 <= left < FULL and any(NO_ROOM in word for word in said):
-            why = f"{left >> 10} KiB are left"
+            why = f"{left >> 10} KiB are free"
             raise HarnessError("a generator failed because the disk is full", where=str(self._here.root), why=why)
 
     def _before(self) -> None:
@@ -115,10 +115,10 @@ class Runner:
         values = self.values(asked, number)
         declaration = asked.generator.declaration
         if declaration.needs_network and self.confinement.bwrap:
-            raise Unavailable("the generator needs a network, and it has none while it is confined", next_step=NEXT)
+            raise Unavailable("the generator needs a network, but it is confined without one", next_step=NEXT)
         calls_codex = declaration.codex_on_path or asked.generator.spec.words[:1] == (required_paths.CODEX,)
         if calls_codex and not asked.codex:
-            raise Unavailable("the generator calls Codex, and this cell has no Codex for it")
+            raise Unavailable("the generator calls Codex, but this cell has no Codex for it")
         works = declaration.codex_on_path
         stubs = self._stubs_of(works=works)
         made = self._made(asked)
@@ -183,7 +183,7 @@ class Runner:
         away = self._away()
         limits = Limits(tops=(*self._tops(), *away), shown=shown if away else ())
         try:
-            return self._ward(shown).run([job for job, _ in prepared], limits)
+            return self._run_init(shown).run([job for job, _ in prepared], limits)
         except EnvironmentLost as problem:
             self._leave(shown)
             return tuple(CommandResult(ended="lost", error=_line(problem)) for _ in prepared)
@@ -206,23 +206,23 @@ class Runner:
         return GeneratorRun(ended="not-started", error=why, files=self.stage.files())
 
     # ---- run inits
-    def _ward(self, shown: tuple[str, ...]) -> RunInitClient:
+    def _run_init(self, shown: tuple[str, ...]) -> RunInitClient:
         if not self.confinement.bwrap:
             shown = ()
-        if shown not in self._wards:
-            while len(self._wards) >= _MOST_WARDS:
-                self._leave(next(iter(self._wards)))
+        if shown not in self._run_inits:
+            while len(self._run_inits) >= _MOST_RUN_INITS:
+                self._leave(next(iter(self._run_inits)))
             stack = ExitStack()
             walls = self.confinement.walls(self._here, shown)
             name = self.by or "unconfined"
-            ward = stack.enter_context(warded(walls, log=self._here.folder / "warden.log", name=name))
-            ward.run([_nothing()], Limits())  # after this run everything is mounted
+            run_init = stack.enter_context(started_run_init(walls, log=self._here.folder / "run-init.log", name=name))
+            run_init.run([_nothing()], Limits())  # after this run everything is mounted
             self._here.settle()
-            self._wards[shown] = ward, stack
-        return self._wards[shown][0]
+            self._run_inits[shown] = run_init, stack
+        return self._run_inits[shown][0]
 
     def _leave(self, shown: tuple[str, ...]) -> None:
-        found = self._wards.pop(shown if self.confinement.bwrap else (), None)
+        found = self._run_inits.pop(shown if self.confinement.bwrap else (), None)
         if found is not None:
             with suppress(OSError):
                 found[1].close()

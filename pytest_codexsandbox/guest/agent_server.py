@@ -36,13 +36,13 @@ class Agent:
         self._alone = alone
         self._turn = None if alone else SharedTmpLock(self.loop, longest=body["turn_timeout"])
         self._resolver: bool = body.get("resolver", False)  # whether the system's own name service asks us
-        self._rigs = Listeners(self.loop, self.folder, self.word, resolver=self._resolver)
+        self._listeners = Listeners(self.loop, self.folder, self.word, resolver=self._resolver)
         programs = {
             "PYTHON": sys.executable,
             "PROBE": os.path.join(_HERE, "probe.py"),
             "HIDDEN": hidden_program.lay(self.folder),
         }
-        values = {**self._rigs.values, **programs}
+        values = {**self._listeners.values, **programs}
         self._worlds = Worlds(
             self.folder,
             self.word,
@@ -238,7 +238,7 @@ class Agent:
         reply(names=self._worlds.litter(self._worlds.get(body["world"]), body["known"]))
 
     def do_arrivals(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
-        reply(rigs=self._rigs.arrivals(body["token"]))
+        reply(listeners=self._listeners.arrivals(body["token"]))
 
     def do_clear(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
         reply(left=self._worlds.clear(self._worlds.get(body["world"]), quiet=not self.scopes.calls))
@@ -259,7 +259,7 @@ class Agent:
         self._end(lambda left: self._remove_folder())
 
     def _remove_folder(self) -> None:
-        for name in ("owner.json", "hand.log", "rig.sock", "rig.dgram", "rig.fifo"):
+        for name in ("owner.json", "agent.log", "listener.sock", "listener.dgram", "listener.fifo"):
             try:
                 os.unlink(os.path.join(self.folder, name))
             except OSError:
@@ -274,7 +274,7 @@ class Agent:
             return
         self._ending = True
         for scope in self.scopes.live:
-            scope.lose("the agent was told to end while this ran")
+            scope.lose("the agent was stopped while this ran")
         waiting = [int(_LONGEST_END / 0.01)]
 
         def look() -> None:
@@ -282,7 +282,7 @@ class Agent:
             if self.scopes.live and waiting[0] > 0:
                 self.loop.after(0.01, look)
                 return
-            self._rigs.close()
+            self._listeners.close()
             left = self._worlds.end()
             then(left)
             self._last_words()

@@ -86,7 +86,7 @@ class Server:
         return self._gone(method)
 
     def _gone(self, method: str) -> NoReturn:
-        self.codex.end_as_it_did(f"Codex has ended without an answer to {method}")
+        self.codex.end_as_it_did(f"Codex ended without an answer to {method}")
 
 
 def main(words: list[str]) -> None:

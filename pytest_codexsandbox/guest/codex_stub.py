@@ -63,7 +63,7 @@ def main(folder: str, works: str, codex: str, *argv: str) -> int:
         return _REFUSED
     if codex:
         os.execv(codex, ["codex", *argv])
-    print("codexsandbox: no Codex was given to this generator: it cannot be asked anything", file=sys.stderr)
+    print("codexsandbox: this generator has no Codex, so it cannot be called", file=sys.stderr)
     return _NO_CODEX
 
 

@@ -58,7 +58,7 @@ def tried(spec: Dict[str, Any]) -> Dict[str, str]:  # noqa: UP006
 
 def _sets() -> None:
     """Opens a kernel setting for writing and writes nothing: a process that can open it could change it."""
-    last = OSError("there are none")
+    last = OSError("no entries")
     for path in _SETTINGS:
         try:
             os.close(os.open(path, os.O_WRONLY))

@@ -84,12 +84,12 @@ def main(words: list[str]) -> None:
     listen(codex.process.stdout)
     codex.ended()
     if model.code is None and codex.process.returncode:
-        codex.end_as_it_did(f"Codex has ended before it told how the command ended; its model was asked {model.asked}×")
+        codex.end_as_it_did(f"Codex ended before it reported the command's end; model requests: {model.asked}")
     if model.code is None:
-        fault(f"Codex has ended with 0 and never told how the command ended; its model was asked {model.asked}×")
+        fault(f"Codex ended with 0 and did not report the command's end; model requests: {model.asked}")
     channel.finish()
     if codex.process.returncode:
-        told(f"Codex itself has ended with {codex.process.returncode}")
+        told(f"Codex itself ended with {codex.process.returncode}")
     os.write(2, model.text[:_TEXT].encode("utf-8", "backslashreplace"))
     leave(model.code)
 

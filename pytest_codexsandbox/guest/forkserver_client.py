@@ -108,13 +108,13 @@ class ForkServers:
 class ForkedCall(ProcessScope):
     """A scope whose first process is forked by a fork server, and not started from a file."""
 
-    nurseries: ForkServers
+    fork_servers: ForkServers
 
     @classmethod
-    def by(cls, nurseries: ForkServers) -> Callable[..., ForkedCall]:
+    def by(cls, fork_servers: ForkServers) -> Callable[..., ForkedCall]:
         def make(*words: Any) -> ForkedCall:
             made = cls(*words)
-            made.nurseries = nurseries
+            made.fork_servers = fork_servers
             return made
 
         return make
@@ -122,6 +122,6 @@ class ForkedCall(ProcessScope):
     def _popen(self, stdin: int, stdout: int, stderr: int, setup: Callable[[], None] | None) -> None:
         command = self._command
         env = {**command["env"], process_tree.MARK: self.id}
-        nursery = self.nurseries.of(command["call"], env)
+        fork_server = self.fork_servers.of(command["call"], env)
         words = {**command["call"], "env": env, "cwd": command["cwd"]}
-        self.pid = nursery.fork(words, [stdin, stdout, stderr], within=command["timeout"])
+        self.pid = fork_server.fork(words, [stdin, stdout, stderr], within=command["timeout"])

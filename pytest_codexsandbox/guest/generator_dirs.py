@@ -70,7 +70,7 @@ def _lay_one(entry: Mapping[str, Any], name: str, here: int) -> None:
     elif kind == "hardlink":
         os.link(entry["to"], name, dst_dir_fd=here, follow_symlinks=False)
     else:
-        raise ValueError(f"nobody knows how to lay a {kind!r}")
+        raise ValueError(f"unknown kind of file: {kind!r}")
 
 
 # ---- looking

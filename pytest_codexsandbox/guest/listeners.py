@@ -36,8 +36,8 @@ class Listeners:
         port = self._answer_names(self._dns_pair())
         if resolver:  # the one that the system's own name service asks
             self._answer_names(self._bound(_DNS))
-        path = os.path.join(folder, "rig.sock")
-        self._listen_below(folder, "rig.sock")
+        path = os.path.join(folder, "listener.sock")
+        self._listen_below(folder, "listener.sock")
         name = f"codexsandbox-{word}"
         self._listen(socket.AF_UNIX, "\0" + name, lambda one: self._serve(one, "abstract", _echo))
         self._take_datagrams("\0" + name, "abstract-dgram")
@@ -46,15 +46,15 @@ class Listeners:
             "DNS": str(port),
             "UNIX": path,
             "ABSTRACT": name,
-            "DGRAM": self._take_datagrams_below(folder, "rig.dgram"),
-            "FIFO": self._read_pipe_below(folder, "rig.fifo"),
+            "DGRAM": self._take_datagrams_below(folder, "listener.dgram"),
+            "FIFO": self._read_pipe_below(folder, "listener.fifo"),
         }
 
     def arrivals(self, token: str) -> list[str]:
         """Returns the listeners that this very word reached, in order, each once. Reads first what is still queued."""
         self._take_what_came()
         word = re.compile(rf"(?<![\w-]){re.escape(token.lower())}(?![\w-])")
-        return list(dict.fromkeys(rig for rig, text in self._arrived if word.search(text)))
+        return list(dict.fromkeys(listener for listener, text in self._arrived if word.search(text)))
 
     def close(self) -> None:
         for one in self._open:
@@ -78,7 +78,7 @@ class Listeners:
             if not ready:
                 return
             if time.monotonic() > limit:
-                raise OverflowError(f"more arrives outside than can be looked at in {_LONGEST_TAKING:.0f} s")
+                raise OverflowError(f"more data arrives outside than can be read within {_LONGEST_TAKING:.0f} s")
             for fd, _ in ready:
                 self._acts.get(fd, lambda: None)()
 
@@ -106,13 +106,13 @@ class Listeners:
         finally:
             os.close(here)
 
-    def _take_datagrams(self, address: str, rig: str) -> None:
+    def _take_datagrams(self, address: str, listener: str) -> None:
         """Takes datagrams of unix sockets; answers none."""
         server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         server.bind(address)
         server.setblocking(False)
         self._open.append(server)
-        self._watch(server.fileno(), lambda: self._take_lines(rig, lambda: server.recv(_LONGEST)))
+        self._watch(server.fileno(), lambda: self._take_lines(listener, lambda: server.recv(_LONGEST)))
 
     def _take_datagrams_below(self, folder: str, name: str) -> str:
         here = os.open(folder, os.O_PATH | os.O_DIRECTORY)
@@ -132,12 +132,12 @@ class Listeners:
         self._watch(self._pipe, lambda: self._take_lines("fifo", lambda: os.read(self._pipe, _LONGEST)))
         return path
 
-    def _take_lines(self, rig: str, read: Callable[[], bytes]) -> None:
+    def _take_lines(self, listener: str, read: Callable[[], bytes]) -> None:
         try:
             data = read()
         except OSError:
             return
-        self._arrived.extend((rig, line.lower()) for line in data.decode("latin-1").splitlines())
+        self._arrived.extend((listener, line.lower()) for line in data.decode("latin-1").splitlines())
 
     def _answer_names(self, pair: tuple[socket.socket, socket.socket]) -> int:
         udp, tcp = pair
@@ -183,7 +183,9 @@ class Listeners:
         self._watch(server.fileno(), accept)
 
     # ---- serving
-    def _serve(self, connection: socket.socket, rig: str, answer: Callable[[bytes], tuple[str, bytes] | None]) -> None:
+    def _serve(
+        self, connection: socket.socket, listener: str, answer: Callable[[bytes], tuple[str, bytes] | None]
+    ) -> None:
         """Collects data until `answer` understands it; sends the answer; closes the connection."""
         got = bytearray()
 
@@ -201,7 +203,7 @@ class Listeners:
             got.extend(part)
             said = answer(bytes(got))
             if said is not None:
-                self._arrived.append((rig, said[0].lower()))
+                self._arrived.append((listener, said[0].lower()))
                 self._forget(connection.fileno())
                 Outbox(self._loop, connection.fileno(), lost=close, drained=close).put([said[1]])
             elif not part or len(got) > _LONGEST:

@@ -40,7 +40,7 @@ class Conversations:
         number = body["conversation"]
         partner = self._partners.get(number)
         if partner is None:
-            raise LookupError("that conversation is over")
+            raise LookupError("this live process was already closed")
         if body["word"] == "forget":
             del self._partners[number]
         partner.talk(reply, body, blobs)

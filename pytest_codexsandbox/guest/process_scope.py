@@ -76,8 +76,8 @@ class ProcessScope:
         """Collects output from now on, and feeds stdin: at once, or after the probe has been inspected."""
         self.out.flow()
         self.err.flow()
-        if self._command["witness"]:
-            self.out.heard = self._listen(probe_inspector.InspectorSocket(self._command["witness"]))
+        if self._command["probe_nonce"]:
+            self.out.heard = self._listen(probe_inspector.InspectorSocket(self._command["probe_nonce"]))
         else:
             self.feed.put(self._stdin, end=True)
             self._interrupt_later()
@@ -153,7 +153,7 @@ class ProcessScope:
         return heard
 
     def _read_the_probe(self) -> None:
-        probe = probe_inspector.find(self.members(), self._command["witness_argv"])
+        probe = probe_inspector.find(self.members(), self._command["probe_argv"])
         if probe:
             given = os.fstat(self.out.fd)
             ours = self._said or (given.st_dev, given.st_ino)
@@ -293,7 +293,7 @@ class ProcessScope:
             "signal": os.WTERMSIG(self._status) if by_signal and not self._timed_out else 0,
             "stdout_total": self.out.total,
             "seconds": seconds,
-            "error": self._lost or (f"{why}: not done after {seconds:.1f} s, ended" if self._timed_out else ""),
+            "error": self._lost or (f"{why}: not finished after {seconds:.1f} s, ended" if self._timed_out else ""),
             "readings": self._readings,
             "survivors": self._survivors,
             "oom_kills": memory_limits.oom_kills() - self._oom_kills,

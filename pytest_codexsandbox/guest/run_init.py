@@ -40,7 +40,7 @@ class RunInit:
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self._scopes = Scopes(self.loop, f"gen{os.urandom(4).hex()}")
-        self._nurseries = ForkServers(self.loop)
+        self._fork_servers = ForkServers(self.loop)
         self._unpacker = wire.Unpacker()
         self._outbox = Outbox(self.loop, 1, lost=self._end, drained=lambda: None)
 
@@ -50,7 +50,7 @@ class RunInit:
         try:
             self.loop.run()
         finally:
-            self._nurseries.end()
+            self._fork_servers.end()
             process_tree.end(process_tree.children(os.getpid()))
 
     def _end(self) -> None:
@@ -82,7 +82,7 @@ class RunInit:
             if scope is not None:
                 output[2 * at : 2 * at + 2] = [bytes(scope.out.kept), bytes(scope.err.kept)]
             if all(one is not None for one in results):
-                left = self._nurseries.rest()
+                left = self._fork_servers.rest()
                 result["survivors"] = [*result.get("survivors", ()), *left]
                 self._outbox.put(wire.pack({"id": body["id"], "results": results}, output))
 
@@ -92,7 +92,7 @@ class RunInit:
     def _start(
         self, command: Body, stdin: bytes, limits: Body, done: Callable[[Body, ProcessScope | None], None]
     ) -> None:
-        make = ForkedCall.by(self._nurseries) if command.get("call") else ProcessScope
+        make = ForkedCall.by(self._fork_servers) if command.get("call") else ProcessScope
         scope = self._scopes.new(command, stdin, make)
         why = scope.start()
         if why:

@@ -42,7 +42,7 @@ class Model:
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
         """Returns the next item of the turn."""
         tools = offered(question)
-        if not tools:  # an errand of Codex' own: a title for the conversation
+        if not tools:  # Codex' own request: a title for the conversation
             return message('{"title": "codexsandbox"}')
         self.asked += 1
         results = [item for item in question.get("input", []) if str(item.get("type", "")).endswith("_output")]

@@ -167,9 +167,9 @@ class SharedTmpLock:
             timers[0].cancel()
         self._waiting = [one for one in self._waiting if one[0] is not go]
         go(
-            f"waited {self._longest:.0f} s for {TMP}, which another run of ours on this machine"
+            f"waited {self._longest:.0f} s for {TMP}, which another run of codexsandbox on this machine"
             f"{_named(holder(TMP))} holds: calls of Codex that share it disturb each other. "
-            "Wait for the other run, or end it"
+            "Wait for the other run, or stop it"
         )
 
 

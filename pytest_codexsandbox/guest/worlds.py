@@ -74,7 +74,7 @@ class Worlds:
         self._values = {**values, "TMP": TMP, "SHM": SHM, "TMPDIR": self._tmpdir}
         self._live: dict[str, World] = {}
         self._count = 0
-        self._keeper: SqliteHelper | None = None
+        self._sqlite_helper: SqliteHelper | None = None
         self.names = CodexNames([TMP, self._tmpdir])
         self._loop: Loop | None = None
         self._there_before = {top: _listed(top) for top in _SWEPT} if whole_machine else {}
@@ -94,7 +94,7 @@ class Worlds:
         try:
             return self._live[id]
         except KeyError:
-            raise LookupError(f"there is no world {id!r}: it was cleared, or is of another environment") from None
+            raise LookupError(f"there is no world {id!r}: it was cleared, or belongs to another environment") from None
 
     # ---- laying
     def lay(self, world: World, given: list[dict[str, Any]]) -> None:
@@ -125,23 +125,23 @@ class Worlds:
         elif kind == "hardlink":
             _once(lambda: os.link(content, name, dst_dir_fd=here, follow_symlinks=False))
         elif kind in ("sqlite", "sqlite-wal", "sqlite-held"):
-            self._ask_keeper(kind, path, content)
+            self._ask_sqlite_helper(kind, path, content)
         else:
-            raise ValueError(f"nobody knows how to lay a {kind!r}")
+            raise ValueError(f"unknown kind of file: {kind!r}")
 
-    def _ask_keeper(self, kind: str, path: str, content: str = "") -> str:
+    def _ask_sqlite_helper(self, kind: str, path: str, content: str = "") -> str:
         """Asks the SQLite helper, and replaces one that has ended, but not to read rows.
 
         The helper may be killed, because it maps files that a subject may truncate. Rows from another reader than the
         one that had the database open prove nothing.
         """
-        if self._keeper is not None and not self._keeper.lives and kind != "rows":
-            self._keeper.end()
-            self._keeper = None
-        if self._keeper is None:
+        if self._sqlite_helper is not None and not self._sqlite_helper.lives and kind != "rows":
+            self._sqlite_helper.end()
+            self._sqlite_helper = None
+        if self._sqlite_helper is None:
             assert self._loop is not None
-            self._keeper = SqliteHelper(self._loop)
-        return self._keeper.ask(kind, path, content)
+            self._sqlite_helper = SqliteHelper(self._loop)
+        return self._sqlite_helper.ask(kind, path, content)
 
     # ---- looking
     def look(self, world: World, path: str) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class Worlds:
         if seen["kind"] != "file":
             return seen
         try:
-            text = self._ask_keeper("rows", path)
+            text = self._ask_sqlite_helper("rows", path)
         except OSError as problem:
             return {"kind": "unreadable", "error": str(problem)}
         return {
@@ -183,9 +183,9 @@ class Worlds:
                     return top
         if path in (TMP, SHM):
             return path
-        if path in (os.path.join(self._folder, name) for name in ("rig.sock", "rig.dgram", "rig.fifo")):
+        if path in (os.path.join(self._folder, name) for name in ("listener.sock", "listener.dgram", "listener.fifo")):
             return self._folder
-        raise LookupError(f"{path} is no path of this world")
+        raise LookupError(f"{path} is not a path of this world")
 
     # ---- leftovers
     def litter(self, world: World, known: list[str]) -> list[str]:
@@ -232,10 +232,10 @@ class Worlds:
         With `quiet` (no command runs), also removes the content of TMPDIR, and on a machine of its own new names in
         shared folders. Returns what could not be removed, and why.
         """
-        if self._keeper is not None:
+        if self._sqlite_helper is not None:
             shared = [os.path.join(top, f"cx-{world.id}-") for top in (TMP, SHM, self._tmpdir)]
             for beginning in (world.folder + "/", *shared):
-                self._keeper.let_go(beginning)
+                self._sqlite_helper.let_go(beginning)
         self._live.pop(world.id, None)
         failed = [] if self._put_away(world) else self._remove(world)
         for top in (TMP, SHM, self._tmpdir):
@@ -269,8 +269,8 @@ class Worlds:
         failed = []
         for world in list(self._live.values()):
             failed += self.clear(world, quiet=False)
-        if self._keeper is not None:
-            self._keeper.end()
+        if self._sqlite_helper is not None:
+            self._sqlite_helper.end()
         failed += _removed(self._folder, lambda name: name in ("tmp", "cleared"))
         return failed
 

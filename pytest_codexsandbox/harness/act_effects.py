@@ -68,7 +68,9 @@ def differing_paths(
 
 
 def _not_run(observation: Observation, act_id: str) -> ActResult:
-    return ActResult(act=act_id, ok=False, step=NOT_RUN, detail=f"the probe did not get to it: {ending(observation)}")
+    return ActResult(
+        act=act_id, ok=False, step=NOT_RUN, detail=f"the probe did not reach this act: {ending(observation)}"
+    )
 
 
 def arrivals_of(observation: Observation, act_id: str) -> tuple[str, ...]:
@@ -85,14 +87,16 @@ def differs(observation: Observation, key: str) -> bool:
 
 def look_of(observation: Observation, act_id: str, path: str, *, before: bool) -> PathState:
     looks = observation.before if before else observation.after
-    return looks.get(look_key(act_id, path)) or PathState(path=path, kind="unreadable", error="nobody looked there")
+    return looks.get(look_key(act_id, path)) or PathState(
+        path=path, kind="unreadable", error="this path was not inspected"
+    )
 
 
 def left_behind(observation: Observation, *, told: bool = False) -> str:
     """Describes the leftovers of a call. `told`: adds what the statement rests on."""
     if observation.litter:
         return f"left behind: {', '.join(observation.litter)}"
-    return f"nothing was left behind{'; what was put into each place was found' if told else ''}"
+    return f"nothing was left behind{'; the search found the file planted in each place' if told else ''}"
 
 
 def not_searched(*observations: Observation) -> list[str]:

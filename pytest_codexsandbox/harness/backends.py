@@ -121,7 +121,7 @@ def find_image_store() -> ImageStore:
             return store
     for _, fault in missing_packages():
         raise InputError(fault.what, why=fault.why, next_step=fault.next_step)
-    raise InputError("no backend that is installed here makes images")
+    raise InputError("no installed backend builds images")
 
 
 # ---- for plans

@@ -40,7 +40,7 @@ def control_evidence(control: Observation, seen: Observation) -> Evidence:
     """Returns the row that the two base acts work without a sandbox. Otherwise a denial would mean nothing."""
     worked = control_worked(control)
     return Evidence(
-        claim="without a sandbox, the base acts work and show outside",
+        claim="without a sandbox, the base acts work and are seen from outside",
         act=FORBIDDEN,
         nonce=seen.nonce,
         call=control.id,
@@ -58,7 +58,7 @@ def control_worked(control: Observation) -> bool:
 
 def control_words(control: Observation) -> str:
     if control_worked(control):
-        return "without a sandbox the write outside worked, and reading too"
+        return "without a sandbox, the write outside and the read worked"
     said = control.error or control.stderr.strip()[:300] or "the probe did not answer"
     return f"the control did not work: {control.ended} {control.code}: {said}"
 

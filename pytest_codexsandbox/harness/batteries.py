@@ -1,14 +1,23 @@
 """Batteries: decides which acts share one call. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
 
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
 
 SHARED = ""  # Promise.group of promises without a call of their own
+
+
+class Battery(msgspec.Struct, frozen=True):
+    """Acts that share one call."""
+
+    promises: tuple[Promise, ...]
+    acts: dict[str, Act]
+    call: Call
 
 
 def acts_of(promises: Iterable[Promise], group: str) -> dict[str, Act]:
@@ -48,10 +57,23 @@ def _copies(promise: Promise) -> int:
     return max(1, promise.call.copies) if promise.call else 1
 
 
-def promises_by_policy(plan: Plan) -> Mapping[str, tuple[Promise, ...]]:
-    """Returns the promises with a key under each policy, in the plan's order. All cells have the same batteries."""
-    wanted: dict[str, set[str]] = {}
+def batteries_of(plan: Plan, scale: float) -> dict[tuple[str, str], Battery]:
+    """Returns the batteries by policy and group, with the acts of the promises that have a key under the policy. The
+    policy "" stands for the control, which has the acts of every policy. All cells have the same batteries. `scale`:
+    the factor for every time limit."""
+    planned: dict[str, set[str]] = {"": {promise.id for promise in plan.promises}}
     for key in plan.keys:
         if str(key) not in plan.not_applicable:
-            wanted.setdefault(key.policy, set()).add(key.promise)
-    return {policy: tuple(p for p in plan.promises if p.id in ids) for policy, ids in wanted.items()}
+            planned.setdefault(key.policy, set()).add(key.promise)
+    grouped: dict[tuple[str, str], list[Promise]] = {(policy, SHARED): [] for policy in ("", *POLICIES)}
+    for policy, ids in planned.items():
+        for promise in plan.promises:
+            if promise.id in ids:
+                grouped.setdefault((policy, promise.group), []).append(promise)
+    return {place: _battery(tuple(promises), place[1], scale) for place, promises in grouped.items()}
+
+
+def _battery(promises: tuple[Promise, ...], group: str, scale: float) -> Battery:
+    acts = acts_of(promises, group)
+    own = promises[0] if group != SHARED else None
+    return Battery(promises, acts, call_of(own, acts=len(acts), scale=scale))

@@ -60,7 +60,7 @@ class Canaries:
         folder = self._cache.resources.options.folder / "canaries"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         allow_all, good = canary_subjects(folder)
-        planned = [policy for policy in (WORKSPACE_WRITE, *POLICIES) if self._cache.planned(policy, SHARED)]
+        planned = [policy for policy in (WORKSPACE_WRITE, *POLICIES) if self._cache.batteries[policy, SHARED].promises]
         sandboxed = next((policy for policy in planned if POLICIES[policy].sandboxed), "")
         with_a_battery = next((policy for policy in planned if self._battery(policy)), "")
         found = {
@@ -72,7 +72,7 @@ class Canaries:
     def _battery(self, policy: str) -> list[tuple[Promise, Callable[..., object]]]:
         """Returns the shipped promises that share the battery, without the baseline checks. The good canary's verdict
         on them is known."""
-        planned = {one.id for one in self._cache.planned(policy, SHARED) if one.topic not in (START, TRUST)}
+        planned = {one.id for one in self._cache.batteries[policy, SHARED].promises if one.topic not in (START, TRUST)}
         return [pair for pair in self._pairs if pair[0].id in planned]
 
     def _caught(self, subject: Subject, cell: Cell, door: str, policy: str) -> str:
@@ -85,7 +85,7 @@ class Canaries:
         if all(record.verdict is Verdict.NOT_APPLICABLE for record in records):
             return None
         wrong = [record for record in records if record.verdict not in _FINE]
-        return _words("the good canary was failed", wrong) if wrong else ""
+        return _words("the good canary did not pass", wrong) if wrong else ""
 
     def _rehearse(
         self, subject: Subject, cell: Cell, door: str, policy: str, pairs: list[tuple[Promise, Callable[..., object]]]
@@ -116,4 +116,4 @@ class Canaries:
 
 def _words(what: str, wrong: list[Record]) -> str:
     some = "; ".join(f"{record.key.promise}: {record.verdict.value} ({record.reason})" for record in wrong[:3])
-    return f"{what}: {some or 'it gave no result'}"
+    return f"{what}: {some or 'no result'}"

@@ -14,7 +14,6 @@ import msgspec
 from pytest_codexsandbox.errors import CodexSandboxError, HarnessError
 from pytest_codexsandbox.harness.codex_resolver import Resolver
 from pytest_codexsandbox.harness.event_sink import EventSink
-from pytest_codexsandbox.harness.memo import Kept, memoize
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.journal_lines import SubjectLine
@@ -34,10 +33,20 @@ class CodexPrograms:
         self._cells, self._resolver, self._events = cells, resolver, events
         self._generators_in = generators_in
         self._guard = BinaryGuard(cache)
-        self._kept: Kept = {}
+        self._subjects: dict[str, Subject] = {}
+        self._errors: dict[str, CodexSandboxError] = {}
 
     def subject(self, spec: SubjectSpec) -> Subject:
-        return memoize(self._kept, spec.label, lambda: self._resolved(spec))
+        """Returns the Codex. One that is unavailable is not tried again for every promise."""
+        if spec.label in self._errors:
+            raise self._errors[spec.label].with_traceback(None)  # else its traceback would grow with each raise
+        if spec.label not in self._subjects:
+            try:
+                self._subjects[spec.label] = self._resolved(spec)
+            except CodexSandboxError as error:
+                self._errors[spec.label] = error
+                raise
+        return self._subjects[spec.label]
 
     def able(self, cell: Cell) -> Capabilities:
         """Returns what the Codex of a cell can do."""
@@ -50,7 +59,7 @@ class CodexPrograms:
 
     def is_known(self, spec: SubjectSpec) -> bool:
         """Checks whether a subject was resolved already, with success or without."""
-        return spec.label in self._kept
+        return spec.label in self._subjects or spec.label in self._errors
 
     def needed_in(self, spec: EnvironmentSpec) -> tuple[Subject, ...]:
         """Returns the subjects that will be called in an environment. An unavailable one breaks its own cells alone."""
@@ -110,7 +119,7 @@ class BinaryGuard:
         if now != first:
             told = f"it was sha256 {first[:12]}, and is {f'{now[:12]} now' if now else 'gone'}"
             raise HarnessError(
-                "this Codex was replaced while the run went on",
+                "this Codex was replaced during the run",
                 where=binary,
                 why=told,
                 next_step="leave it alone until the run has ended, or measure a copy of it",

@@ -209,7 +209,7 @@ class EnvironmentPool:
         try:
             opening.end()
         except CodexSandboxError as error:
-            self._events.say(f"{spec_id} was not ended as it should be: {error.what}: {error.why or error.where}")
+            self._events.say(f"{spec_id} was not closed cleanly: {error.what}: {error.why or error.where}")
 
 
 def _folder_name(spec: EnvironmentSpec) -> str:
@@ -222,4 +222,4 @@ def _audited(name: str, backend: Backend) -> tuple[str, ...]:
         with told_as_theirs(name):
             return tuple(backend.audit())
     except BackendFault as fault:
-        return (f"{fault.what} when it was asked what is left ({fault.where}): {fault.why}",)
+        return (f"{fault.what} during the search for leftovers ({fault.where}): {fault.why}",)

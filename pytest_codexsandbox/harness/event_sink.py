@@ -7,6 +7,8 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from pytest_codexsandbox.model.bwrap_used import unexpected_bwrap, used
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.contents import Writer as ContentsWriter
@@ -17,12 +19,20 @@ from pytest_codexsandbox.model.redact import redact_bytes
 _STDIN_KEPT: Final = 65536  # bytes
 
 
+class Pending(msgspec.Struct):
+    """Holds what no report of pytest carries yet."""
+
+    lines: list[Line] = []
+    seconds_in_codex: float = 0.0  # calls that ran at once count once
+
+
 class EventSink:
-    """Discards everything, for a measurement without a journal. `worker`: its name, "" for the only one."""
+    """Discards all lines, for a measurement without a journal. `worker`: its name, "" for the only one. The caller may
+    take `pending` away, and leave a new one."""
 
     def __init__(self, worker: str = "") -> None:
         self.worker = worker
-        self.seconds_in_codex = 0.0  # since it was last drained; calls that ran at once count once
+        self.pending = Pending()
 
     def emit(self, line: Line) -> None:
         """Takes a line of the journal."""
@@ -65,18 +75,11 @@ class EventSink:
 
 
 class JournalEvents(EventSink):
-    """Keeps the lines until they are drained. The content of each file is kept on one line only."""
+    """Keeps the lines. The content of each file is kept on one line only."""
 
     def __init__(self, worker: str = "") -> None:
         super().__init__(worker)
-        self.lines: list[Line] = []
         self._contents = ContentsWriter()
 
     def emit(self, line: Line) -> None:
-        self.lines.append(self._contents.thin(line))
-
-    def drain(self) -> tuple[tuple[Line, ...], float]:
-        """Returns the lines and the seconds in Codex since the last call."""
-        lines, self.lines = tuple(self.lines), []
-        seconds, self.seconds_in_codex = self.seconds_in_codex, 0.0
-        return lines, seconds
+        self.pending.lines.append(self._contents.thin(line))

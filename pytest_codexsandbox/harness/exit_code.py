@@ -23,9 +23,9 @@ BROKEN: Final = 10
 LEDGER: Final = 11
 STALE: Final = 12
 LEAK: Final = 13
-PYTEST_OWN: Final = {2: "pytest was interrupted", 3: "pytest met an error of its own", 4: "pytest was called wrongly"}
+PYTEST_OWN: Final = {2: "pytest was interrupted", 3: "pytest had an internal error", 4: "pytest met a usage error"}
 PRECEDENCE: Final = (2, 3, 4, VIOLATED, LEDGER, BROKEN, STALE, LEAK)
-OVERRULED: Final = "failed outside the matrix: pytest itself or another plugin did not let the run pass"
+OVERRULED: Final = "failed outside the matrix: pytest itself or another plugin failed the run"
 NO_END: Final = f"{LEDGER} the journal has no end: another plugin ended pytest before it was written"
 NOTHING_COLLECTED: Final = 5  # pytest's own as well
 SHOWN: Final = 3
@@ -106,10 +106,10 @@ def exit_code(
         (LEDGER, _unbalanced(records, planned, incomplete)),
         (LEDGER, _unmeasured(records, planned)),
         (LEDGER, _never_on(records)),
-        (LEDGER, f"the machine changed while the run went on: {_list(changed)}" if changed else ""),
-        (LEDGER, f"asked for and not measured: {_list(unmeasured)}" if unmeasured else ""),
+        (LEDGER, f"the machine changed during the run: {_list(changed)}" if changed else ""),
+        (LEDGER, f"requested and not measured: {_list(unmeasured)}" if unmeasured else ""),
         (LEDGER, f"the workers do not agree: {_list(disagreed)}" if disagreed else ""),
-        (LEDGER, f"asked for and not written: {_list(unwritten)}" if unwritten else ""),
+        (LEDGER, f"requested and not written: {_list(unwritten)}" if unwritten else ""),
         (LEDGER, f"hooks of other plugins failed: {_list(hooks)}" if hooks else ""),
         (BROKEN, _some(records, Verdict.BROKEN, "broken: the harness could not tell")),
         (STALE, _outdated(records, stale, unmatched)),
@@ -169,7 +169,7 @@ def _unmeasured(records: Mapping[Key, Record], planned: Sequence[Key]) -> str:
     some = {record.key.cell for record in records.values() if ledger.measures(record)}
     told = {
         "nothing was measured in": [cell for cell in empty if cell not in some],
-        "whether the sandbox that was asked for is on was not measured in": [cell for cell in empty if cell in some],
+        "the state of the requested sandbox was not measured in": [cell for cell in empty if cell in some],
     }
     return "; ".join(f"{words} {_list(cells)}" for words, cells in told.items() if cells)
 
@@ -186,7 +186,7 @@ def _never_on(records: Mapping[Key, Record]) -> str:
         return ""
     counts = ledger.count(starts)
     seen = ", ".join(f"{counts[verdict]} {WORDS[verdict]}" for verdict in Verdict if counts[verdict])
-    return f"no sandbox was on in the whole run (of those asked for: {seen})"
+    return f"no sandbox was on in the whole run (start checks: {seen})"
 
 
 def _is_told(start: Record) -> bool:
@@ -201,7 +201,7 @@ def _was_on(start: Record) -> bool:
 def _outdated(records: Mapping[Key, Record], stale: Sequence[str], unmatched: Sequence[str]) -> str:
     parts = [_some(records, Verdict.STALE, "stale")] if not stale else [f"stale: {_list(stale)}"]
     if unmatched:
-        parts.append(f"expectations that fit nothing: {_list(unmatched)}")
+        parts.append(f"expectations that match nothing: {_list(unmatched)}")
     return "; ".join(part for part in parts if part)
 
 

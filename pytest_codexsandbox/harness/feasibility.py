@@ -97,7 +97,7 @@ def _heard(release: str, answers: Sequence[Forecast | Exception | None], limit: 
         if isinstance(one, Exception) and not isinstance(one, Unavailable):
             raise one
     silence = f"no answer within {limit:.0f} s"
-    return Forecast(why_not=f"whether there is a Codex {release} is not known: {silence}; {_SLOWER}")
+    return Forecast(why_not=f"cannot tell if Codex {release} exists: {silence}; {_SLOWER}")
 
 
 def of_releases(found: dict[str, Forecast]) -> tuple[Lack, ...]:

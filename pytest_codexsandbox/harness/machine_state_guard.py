@@ -70,7 +70,7 @@ class Steady:
             return
         self._facts[spec] = {**self._first.get(spec, {}), **now, CHANGED: list(told)}
         self._faults[spec] = HarnessError(
-            "this machine changed while the run went on",
+            "this machine changed during the run",
             where=spec,
             why="; ".join(told),
             next_step="leave it alone until the run has ended, and run again",

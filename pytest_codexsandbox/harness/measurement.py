@@ -1,4 +1,5 @@
-"""Measurement: everything that one worker measures with. Each part gets the parts below it."""
+"""Measurement: everything that one worker measures with, and the runners of its suites. Each part gets the parts below
+it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,19 +8,20 @@ from pytest_codexsandbox.harness.codex_resolver import Resolver
 from pytest_codexsandbox.harness.event_sink import EventSink
 from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.harness.run_request import RunRequest
+from pytest_codexsandbox.harness.suites.installed import installed_suites
 from pytest_codexsandbox.harness.suites.plan_scope import PlanScope
 from pytest_codexsandbox.harness.suites.run_resources import Pairs, RunResources
-from pytest_codexsandbox.harness.suites.runners import SuiteRunners
 from pytest_codexsandbox.harness.worker_resources import WorkerOptions, WorkerResources
-from pytest_codexsandbox.model.cell import EnvironmentSpec
+from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.protocols import WriteConfig
 from pytest_codexsandbox.suite_protocols import SuiteRunner
 
 
 class Measurement:
-    """Opens everything that one worker measures with. Not thread-safe. `close()` ends all that was started. `pairs`:
-    promises with their functions."""
+    """Opens everything that one worker measures with. Not thread-safe. `close()` ends all that was started. `suites`:
+    those that have a part in this run, in order. `pairs`: promises with their functions."""
 
     def __init__(
         self,
@@ -37,9 +39,9 @@ class Measurement:
         generators_in: EnvironmentSpec | None,
     ) -> None:
         self.resources = WorkerResources(plan.cells, options, resolver=resolver, events=events)
-        self._runners = SuiteRunners(suites)
-        self.cache = ObservationCache(plan, self.resources, configs=self._runners)
-        run = RunResources(
+        self.cache = ObservationCache(plan, self.resources, configs=self)
+        self._suites, self._runners = tuple(suites), dict[str, SuiteRunner[Any]]()
+        self._run = RunResources(
             self.cache,
             request=request,
             scope=scope,
@@ -48,21 +50,35 @@ class Measurement:
             generator_unconfined=generator_unconfined,
             generators_in=generators_in,
         )
-        self._runners.serve(run)
 
     def runner_of(self, key: Key) -> SuiteRunner[Any]:
         """Returns the runner of the key's suite."""
-        return self._runners.of(self.cache.promises[key.promise].suite)
+        return self._runner(self.cache.promises[key.promise].suite)
+
+    def writer(self, cell: Cell, policy: str) -> WriteConfig:
+        """Returns the function that writes Codex's configuration in a cell with a generator, of the first suite that
+        brings one."""
+        found = (self._runner(suite).config_writer(cell, policy) for suite in self._suites)
+        return next(writer for writer in found if writer is not None)
 
     def end_environment(self, spec: EnvironmentSpec) -> None:
         """Ends an environment, after everything that runs in it."""
-        self._runners.leave(spec)
+        for runner in reversed(self._runners.values()):
+            runner.leave(spec)
         self.cache.end_environment(spec)
 
     def close(self) -> None:
-        self._runners.close()
+        opened, self._runners = self._runners, {}
+        for runner in reversed(opened.values()):
+            runner.close()
         self.cache.close()
 
     def leaks(self) -> tuple[str, ...]:
         """Returns what the environments left behind. Call it after `close`."""
         return self.resources.pool.leaks()
+
+    def _runner(self, suite: str) -> SuiteRunner[Any]:
+        """Opens the runner of a suite when it is first needed."""
+        if suite not in self._runners:
+            self._runners[suite] = installed_suites()[suite].open(self._run)
+        return self._runners[suite]

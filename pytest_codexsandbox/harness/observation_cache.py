@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -12,17 +11,17 @@ from pytest_codexsandbox.diagnosis.fact_conditions import flatten
 from pytest_codexsandbox.diagnosis.sandbox_state import assess, assess_command, with_bwrap_used
 from pytest_codexsandbox.errors import EnvironmentLost, HarnessError
 from pytest_codexsandbox.harness.background_call import BackgroundCall
-from pytest_codexsandbox.harness.batteries import SHARED, acts_of, call_of, promises_by_policy
+from pytest_codexsandbox.harness.batteries import SHARED, acts_of, batteries_of
 from pytest_codexsandbox.harness.codex_resolver import OneSubject, Resolver
 from pytest_codexsandbox.harness.event_sink import EventSink
 from pytest_codexsandbox.harness.memo import Kept, memoize
 from pytest_codexsandbox.harness.worker_resources import WorkerOptions, WorkerResources
 from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES
-from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.protocols import Door, Subject, WriteConfig
 
@@ -46,6 +45,14 @@ class GroupCalls(msgspec.Struct, frozen=True):
     control: tuple[Observation, ...]
 
 
+class CodexAtDoor(NamedTuple):
+    """A Codex and a door, as promises ask for them."""
+
+    able: Capabilities
+    door: Door
+    lacks: str  # why this Codex runs no command at the door; "" where it may
+
+
 class ObservationCache:
     """Makes and keeps the calls of Codex. Not thread-safe. `close()` ends all that was started."""
 
@@ -61,7 +68,8 @@ class ObservationCache:
         self.pool, self.programs = resources.pool, resources.programs
         self.cells = {cell.id: cell for cell in plan.cells}
         self.promises = {promise.id: promise for promise in plan.promises}
-        self._planned = promises_by_policy(plan)
+        self.batteries = batteries_of(plan, resources.options.timeout_scale)
+        self._reached: dict[tuple[str, str], CodexAtDoor] = {}
         self._kept: Kept = {}
         self._calls: dict[GroupKey, GroupCalls] = {}
         self._states: dict[GroupKey, SandboxState] = {}
@@ -89,6 +97,14 @@ class ObservationCache:
         self.pool.end(spec.id)
         self._controls = {key: kept for key, kept in self._controls.items() if key[0] != spec.id}
         self._calls = {key: kept for key, kept in self._calls.items() if self.cells[key[0]].environment.id != spec.id}
+
+    def codex_at(self, cell: Cell, name: str) -> CodexAtDoor:
+        """Returns what is known of a cell's Codex at a door before any call."""
+        key = (cell.id, name)
+        if key not in self._reached:
+            able, door = self.programs.able(cell), self.resources.door(name)
+            self._reached[key] = CodexAtDoor(able, door, door.lacks(able))
+        return self._reached[key]
 
     def door_of(self, cell: Cell, name: str, policy: str) -> Door:
         """Returns the door of a cell. In a cell with a generator, a policy is requested only by the configuration that
@@ -138,11 +154,6 @@ class ObservationCache:
         sandboxed, known = POLICIES[policy].sandboxed, self.resources.options.fingerprints
         return assess(seen, control, sandboxed=sandboxed, facts=facts, fingerprints=known)
 
-    def planned(self, policy: str, group: str) -> tuple[Promise, ...]:
-        """Returns the promises whose acts share a group; for the control (no policy), those of every policy."""
-        chosen = self._planned.get(policy, ()) if policy else self.plan.promises
-        return tuple(promise for promise in chosen if promise.group == group)
-
     # ---- in the background
     def prefetch_call(self, cell: Cell, door: str, policy: str, group: str) -> Literal["there", "begun", "later"]:
         """Starts these calls in the background if their environment and Codex are ready. `observations` then returns
@@ -177,24 +188,18 @@ class ObservationCache:
 
     def _prepared(self, cell: Cell, door: str, policy: str, group: str) -> Callable[[], tuple[Observation, ...]]:
         """Makes everything that the calls need. Returns the function that performs them, in any thread."""
-        acts = acts_of(self.planned(policy, group), group)
+        battery = self.batteries[policy, group]
         # A control needs some policy's name and no policy's effect; roots of every policy exist in its world.
         asked = POLICIES[policy or "danger-full-access"]
         environment, subject = self.resources.enter(cell)
-        call = self._call(policy, group)
-        observe = partial(self.door_of(cell, door, policy).observe, environment, subject, asked, acts, call)
+        observe = self.door_of(cell, door, policy).observe
 
         def perform() -> tuple[Observation, ...]:
-            seen = observe()
+            seen = observe(environment, subject, asked, battery.acts, battery.call)
             self.pool.check_after(environment, seen)
             return seen
 
         return perform
-
-    def _call(self, policy: str, group: str) -> Call:
-        promises = self.planned(policy, group)
-        own = promises[0] if group != SHARED and promises else None
-        return call_of(own, acts=len(acts_of(promises, group)), scale=self.resources.options.timeout_scale)
 
     def _observe(self, cell: Cell, door: str, policy: str, group: str) -> tuple[Observation, ...]:
         spec, events = cell.environment, self.resources.events
@@ -210,10 +215,9 @@ class ObservationCache:
             self.resources.check(cell, observations)
             if group == SHARED and POLICIES[policy].sandboxed:
                 self.pool.check_battery(spec, cell.subject, door, observations)
-            events.seconds_in_codex += max((one.seconds for one in observations), default=0.0)
-        call = self._call(policy, group)
+            events.pending.seconds_in_codex += max((one.seconds for one in observations), default=0.0)
         for observation in observations:
-            self._report(cell, observation, call, control=not policy)
+            self._report(cell, observation, self.batteries[policy, group].call, control=not policy)
         lost = next((one for one in observations if one.ended == "lost"), None)
         if lost is not None:  # the end of such a call is no finding about the subject or the control
             raise self.pool.lose(spec, lost.error)

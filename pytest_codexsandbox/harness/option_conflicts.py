@@ -28,7 +28,7 @@ def refuse_beside_paths(typed: Collection[str], *, paths: bool) -> None:
     if "budget" in typed and paths:
         raise InputError(
             "--codex-budget has no effect beside tests of your own",
-            why="how long those take is not known",
+            why="their durations are not known",
             next_step="leave out the option, or measure the shipped promises alone: pytest --codex-matrix "
             "--codex-budget 10m",
         )
@@ -38,7 +38,7 @@ def refuse_without_generators(given: Sequence[str], *, generators: bool) -> None
     """Refuses options about how generators run where no generator is named."""
     if given and not generators:
         raise InputError(
-            f"--codex-{given[0]} says how generators run, and none was asked for",
+            f"--codex-{given[0]} says how generators run, and no generator was requested",
             next_step="name one: --codex-generator SPEC",
         )
 
@@ -48,7 +48,7 @@ def refuse_twice_free(typed: Collection[str]) -> None:
     if {"generator-in", "generator-unconfined"} <= set(typed):
         raise InputError(
             "--codex-generator-unconfined has no effect beside --codex-generator-in",
-            why="in a container, the container is what confines generators",
+            why="in a container cell, the container confines the generators",
             next_step="leave one of them out",
         )
 

@@ -2,7 +2,7 @@
 hold."""
 
 import json
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pytest_codexsandbox.api import WRITE_REFUSALS
@@ -12,37 +12,19 @@ from pytest_codexsandbox.harness.user_command import Compared
 from pytest_codexsandbox.model.act import Act, ActResult, PathState
 from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import POLICIES, asks_for_sandbox
-from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.record import Evidence
-from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Direction
 from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 OUTSIDE: Final = BASE_ACTS[FORBIDDEN].path
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RealTrial(SuiteTrial):
-    def __init__(
-        self,
-        key: Key,
-        promise: Promise,
-        *,
-        seen: Sequence[Observation],
-        control: Sequence[Observation],
-        started: SandboxState,
-        reasons: Sequence[Evidence] = (),
-    ) -> None:
-        super().__init__(key, promise)
-        self.started, self.seen, self.control = started, tuple(seen), tuple(control)
-        self.stdin: dict[str, bytes] = {}  # stdin of the user's own calls, by their ids
-        self.outside: dict[str, Compared] = {}  # comparison with the same command without a sandbox, by the call's id
-        self.standing = tuple(reasons)  # rows of a baseline check (start, trust)
-
-    @property
-    def asks_for_sandbox(self) -> bool:
-        return asks_for_sandbox(self.policy)
+    standing: tuple[Evidence, ...] = ()  # rows of a baseline check (start, trust)
+    stdin: dict[str, bytes] = field(default_factory=dict)  # of the user's own calls, by their ids
+    outside: dict[str, Compared] = field(default_factory=dict)  # the same command without a sandbox, by the call's id
 
     # ---- evidence
     def refused(
@@ -79,7 +61,7 @@ class RealTrial(SuiteTrial):
                 copy=copy,
                 claim=claim or f"{what(spec)} works, and its effect is seen from outside",
                 saw=act_effects.describe(inside, spec)
-                + "".join(f"; {path} is not what it is in the control" for path in other),
+                + "".join(f"; {path} differs from the control" for path in other),
                 held=held,
                 control=act_effects.describe(outside, spec),
                 control_held=outside.row.ok and self._effect(outside, outside, spec, effect),

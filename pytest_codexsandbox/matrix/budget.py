@@ -30,9 +30,10 @@ def within(plan: Plan, budget: Budget, *, seconds: Mapping[str, float], workers:
     if not kept:
         least = min(seconds[cell.id] for cell in plan.cells)
         raise InputError(
-            f"--codex-budget {budget.text} has no room for a single cell", why=f"the shortest takes about {least:.0f} s"
+            f"--codex-budget {budget.text} is too short for a single cell",
+            why=f"the shortest takes about {least:.0f} s",
         )
-    why = f"no room in --codex-budget {budget.text}"
+    why = f"not within --codex-budget {budget.text}"
     gone = tuple(NotPlanned(what=cell.id, why=why, kind=KIND) for cell in plan.cells if cell.id not in kept)
     keys = tuple(key for key in plan.keys if key.cell in kept)
     used, known = {key.promise for key in keys}, {str(key) for key in keys}

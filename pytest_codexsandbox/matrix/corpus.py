@@ -69,7 +69,7 @@ def cases(folder: Path) -> tuple[Case, ...]:
         raise InputError(f"there is no folder of cases: {folder}", next_step="one folder for each case below it")
     found = tuple(case(path) for path in sorted(folder.iterdir()) if path.is_dir())
     if not found:
-        raise InputError(f"no case lies in {folder}", next_step="one folder for each case below it")
+        raise InputError(f"no case in {folder}", next_step="one folder for each case below it")
     return found
 
 
@@ -101,7 +101,7 @@ def case(folder: Path) -> Case:
 def _config(folder: Path, read: _CaseFile, file: TomlFile) -> bytes | None:
     path = folder / "config.toml"
     if path.exists() and read.missing:
-        raise InputError("missing = true, and there is a config.toml", where=file.place("missing"))
+        raise InputError("missing = true, but there is a config.toml", where=file.place("missing"))
     if not path.exists() and not read.missing:
         raise InputError("there is no config.toml", where=str(folder), next_step="missing = true, or write it")
     return None if read.missing else path.read_bytes()
@@ -126,9 +126,11 @@ def _why(folder: Path) -> str:
     """Returns the first paragraph below the title."""
     path = folder / "README.md"
     if not path.is_file():
-        raise InputError("there is no README.md that says why", where=str(folder))
+        raise InputError("README.md is missing: it must say why the case exists", where=str(folder))
     paragraphs = [one.strip() for one in path.read_text(encoding="utf-8").split("\n\n")]
     found = next((one for one in paragraphs if one and not one.startswith("#")), "")
     if not found:
-        raise InputError("README.md does not say why", where=str(path), next_step="a paragraph below the title")
+        raise InputError(
+            "README.md does not say why the case exists", where=str(path), next_step="a paragraph below the title"
+        )
     return " ".join(found.split())

@@ -20,19 +20,19 @@ _ROOTS: Final = {"none": (), "some": ("@ROOT0@",)}
 _NO_VERSION: Final = ("", "unknown")
 
 
-def matches(when: Mapping[str, str], wish: Intent, version: str) -> bool:
+def matches(when: Mapping[str, str], intent: Intent, version: str) -> bool:
     """Checks whether a row applies to an intent. `version`: of the cell; a version in the intent takes precedence."""
-    told = version if wish.version is None else wish.version
-    return _facts_fit(when, wish) and ("version" not in when or _version_fits(when["version"], told))
+    told = version if intent.version is None else intent.version
+    return _facts_fit(when, intent) and ("version" not in when or _version_fits(when["version"], told))
 
 
-def _facts_fit(when: Mapping[str, str], wish: Intent) -> bool:
-    facts = {"platform": wish.platform, "network": _SAID[wish.network], "roots": "some" if wish.roots else "none"}
+def _facts_fit(when: Mapping[str, str], intent: Intent) -> bool:
+    facts = {"platform": intent.platform, "network": _SAID[intent.network], "roots": "some" if intent.roots else "none"}
     for name, value in when.items():
         if name in facts:
             if facts[name] != value:
                 return False
-        elif name != "version" and wish.capabilities.get(name, True) is not (value == "yes"):
+        elif name != "version" and intent.capabilities.get(name, True) is not (value == "yes"):
             return False
     return True
 
@@ -44,14 +44,14 @@ def _version_fits(text: str, version: str) -> bool:
     return in_range(text if is_range(text) else f"=={text}", version)
 
 
-def row(declaration: Declaration, wish: Intent, version: str) -> DecisionRow | None:
+def row(declaration: Declaration, intent: Intent, version: str) -> DecisionRow | None:
     """Returns the first row of the author's matrix that applies; None if none does."""
-    place = _deciding(declaration.semantics, wish, version)
+    place = _deciding(declaration.semantics, intent, version)
     return None if place is None else declaration.semantics[place]
 
 
-def _deciding(rows: Sequence[DecisionRow], wish: Intent, version: str) -> int | None:
-    return next((place for place, one in enumerate(rows) if matches(one.when, wish, version)), None)
+def _deciding(rows: Sequence[DecisionRow], intent: Intent, version: str) -> int | None:
+    return next((place for place, one in enumerate(rows) if matches(one.when, intent, version)), None)
 
 
 # ---- each row as a case
@@ -76,7 +76,7 @@ def name_of(place: int) -> str:
 def wish_for(declaration: Declaration, place: int, version: str) -> Intent | None:
     """Returns the most ordinary intent for which the row decides; None if it never decides for this release."""
     asked = _wishes(declaration, declaration.semantics[place])
-    return next((wish for wish in asked if _deciding(declaration.semantics, wish, version) == place), None)
+    return next((intent for intent in asked if _deciding(declaration.semantics, intent, version) == place), None)
 
 
 def ruled_out(declaration: Declaration, case: str, version: str) -> str:
@@ -85,29 +85,29 @@ def ruled_out(declaration: Declaration, case: str, version: str) -> str:
     if place is None or wish_for(declaration, place, version) is not None:
         return ""
     one = declaration.semantics[place]
-    told = [_deciding(declaration.semantics, wish, version) for wish in _wishes(declaration, one)]
+    told = [_deciding(declaration.semantics, intent, version) for intent in _wishes(declaration, one)]
     before = sorted({name_of(other) for other in told if other is not None and other < place})
     if before and all(other is not None and other < place for other in told):
-        return f"for Codex {version or 'of this build'} {' and '.join(before)} decides, whatever else is asked"
-    return f"the row speaks of Codex {one.when.get('version', '')}, and this is {version or 'a build'}"
+        return f"for Codex {version or 'of this build'} {' and '.join(before)} decides, whatever else is requested"
+    return f"the row applies to Codex {one.when.get('version', '')}, and this is {version or 'a build'}"
 
 
 def shadowed(declaration: Declaration, place: int) -> str:
     """Returns the earlier rows that match everything this row matches, in every release; "" if it may decide."""
     one, found = declaration.semantics[place], set()
-    for wish in _wishes(declaration, one):
-        first = next((at for at, other in enumerate(declaration.semantics[:place]) if _hides(other, one, wish)), None)
+    for intent in _wishes(declaration, one):
+        first = next((at for at, other in enumerate(declaration.semantics[:place]) if _hides(other, one, intent)), None)
         if first is None:
             return ""
         found.add(first + 1)
     return ", ".join(map(str, sorted(found)))
 
 
-def _hides(earlier: DecisionRow, later: DecisionRow, wish: Intent) -> bool:
+def _hides(earlier: DecisionRow, later: DecisionRow, intent: Intent) -> bool:
     """Checks whether an earlier row matches this intent too. Two different version ranges are not compared here: a plan
     compares them for each release."""
     version = earlier.when.get("version")
-    return (version is None or version == later.when.get("version")) and _facts_fit(earlier.when, wish)
+    return (version is None or version == later.when.get("version")) and _facts_fit(earlier.when, intent)
 
 
 def _wishes(declaration: Declaration, one: DecisionRow) -> Iterator[Intent]:

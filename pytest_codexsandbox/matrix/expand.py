@@ -113,7 +113,7 @@ def _labels(subjects: tuple[SubjectSpec, ...]) -> None:
             )
         if subject.label in seen:
             raise InputError(
-                f"two Codex binaries are called {subject.label!r}: their results could not be told apart",
+                f"two Codex binaries are called {subject.label!r}: their results could not be distinguished",
                 next_step="name each: --codex-bin before=PATH --codex-bin after=PATH",
             )
         seen.add(subject.label)

@@ -45,7 +45,7 @@ from pytest_codexsandbox.registry import measured_doors
 
 WHERE: Final = (*AXES, "door", "policy")
 LOST_CAPABILITY: Final = "capability-lost"  # the fingerprint that no deviation may cover
-_LABEL: Final = "a label of your own counts in the runs that have it: give those a file of their own"
+_LABEL: Final = "your own label applies only in runs that have it: give those runs a separate file"
 _RATE = re.compile(r"([1-9][0-9]*)/([1-9][0-9]*)")
 
 

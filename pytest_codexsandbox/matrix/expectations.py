@@ -133,7 +133,7 @@ class _Binding:
             return fits(where, axes, version=version)
         elsewhere = {name: value for name, value in where.items() if name != "codex"}
         if fits(elsewhere, axes, version="") and self._promises(deviation):
-            place = f"{cell} has no place there: name it, --codex-bin LABEL=PATH@VERSION"
+            place = f"{cell} has an unknown version: name it, --codex-bin LABEL=PATH@VERSION"
             self._refuse(f"{deviation.id} is bound to Codex {values(where, 'codex')[0]}, and {place}")
         return False
 
@@ -170,7 +170,7 @@ class _Outcome:
         if not strict:
             return record
         names = ", ".join(deviation.id for deviation in strict)
-        return _with(record, Verdict.STALE, strict[0], f"the promise holds here, and {names} says that it does not")
+        return _with(record, Verdict.STALE, strict[0], f"the promise holds here, but {names} says that it does not")
 
     def _of_violated(self, record: Record, bound: list[Deviation]) -> Record:
         same = [deviation for deviation in bound if _describes(deviation, record)]

@@ -59,22 +59,22 @@ class GeneratorSet(msgspec.Struct, frozen=True, kw_only=True):
     def declaration(self, cell: Cell) -> Declaration:
         return self.generator(cell).declaration
 
-    def row(self, cell: Cell, wish: Intent, version: str = "") -> DecisionRow | None:
+    def row(self, cell: Cell, intent: Intent, version: str = "") -> DecisionRow | None:
         """Returns the row of the decision matrix that decides. `version`: as Codex reports it; "": as the plan knows
         it."""
-        found = decision_table.row(self.declaration(cell), wish, version or release_of(cell))
+        found = decision_table.row(self.declaration(cell), intent, version or release_of(cell))
         return found if found is not None or self.generator(cell).told else UNTOLD
 
-    def expected(self, cell: Cell, wish: Intent, version: str = "") -> ExpectedPolicy:
-        return expected(self.declaration(cell), wish, self.row(cell, wish, version))
+    def expected(self, cell: Cell, intent: Intent, version: str = "") -> ExpectedPolicy:
+        return expected(self.declaration(cell), intent, self.row(cell, intent, version))
 
     def wishes(self, cell: Cell) -> dict[str, Intent]:
         """Returns policy → the first intent that leads to it."""
         found: dict[str, Intent] = {}
-        for wish in WISHES.values():
-            policy = policy_of(self.expected(cell, wish))
+        for intent in WISHES.values():
+            policy = policy_of(self.expected(cell, intent))
             if policy:
-                found.setdefault(policy, wish)
+                found.setdefault(policy, intent)
         return found
 
     def case(self, cell: Cell, name: str, version: str = "") -> Case:
@@ -167,8 +167,8 @@ def led_to(
     """Returns where Codex is measured with a generator's files. `doors` and `policies` are the matrix file's.
     `for_files`: the door for the case that no door of the matrix file reads configuration files."""
     through = doors if any(door.reads_config_files for door in doors) else (for_files,)
-    wishes = writers.wishes(cell)
-    return tuple((door.name, policy) for door in through for policy in policies if policy in wishes)
+    intents = writers.wishes(cell)
+    return tuple((door.name, policy) for door in through for policy in policies if policy in intents)
 
 
 def cases_of(writers: GeneratorSet, promise: Promise, cell: Cell) -> Sequence[str]:

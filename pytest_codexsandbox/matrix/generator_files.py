@@ -66,7 +66,7 @@ def load(path: Path) -> Declaration:
 def _check(file: TomlFile, found: Declaration) -> None:
     if not found.run:
         raise InputError(
-            "run is not written: it says how the generator is started",
+            "run is missing: it is the command that starts the generator",
             where=file.place("run"),
             next_step='run = "cmd:mytool render --out @CONFIG@"',
         )
@@ -112,7 +112,7 @@ def _check_kept(expect: ExpectedPolicy, place: str) -> None:
         said = getattr(expect, part)
         if said not in ("", None):
             raise InputError(
-                f"expect: {part} is kept as the user has it, and is expected to be {said!r}",
+                f"expect: {part} is kept as the user has it, but is expected to be {said!r}",
                 where=place,
                 why="keeps = true keeps all parts of a policy; a list names some of them",
                 next_step=f"remove {part} from one of the two",

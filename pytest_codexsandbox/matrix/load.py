@@ -137,7 +137,7 @@ def _find(name_or_path: str) -> Path:
     raise InputError(
         f"there is no preset {name_or_path!r}",
         why=did_you_mean(name_or_path, offered()),
-        next_step="a matrix file of your own is given by its path: --codex-matrix=./mine.toml",
+        next_step="give the path of your own matrix file: --codex-matrix=./mine.toml",
     )
 
 
@@ -204,7 +204,8 @@ def _containers(file: TomlFile, asked: Containers, catalogue: Catalogue) -> None
 def _axis(file: TomlFile, key: str, asked: tuple[str, ...], exist: tuple[str, ...] | None) -> None:
     """Checks for at least one value, each one known, none twice."""
     if not asked:
-        raise InputError(f"{key} is empty: nothing would be measured", where=file.place(key))
+        known = ", ".join(exist or (f"{INSTALLED}, or a version",))
+        raise InputError(f"{key} is empty: nothing would be measured", where=file.place(key), why=f"known: {known}")
     for position, value in enumerate(asked):
         if value in asked[:position]:
             raise InputError(f"{key} names {value!r} twice", where=file.place(key))

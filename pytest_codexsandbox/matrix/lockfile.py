@@ -60,4 +60,4 @@ def _quoted(value: str) -> str:
 
 
 _NAMES: Final = ", ".join(AXES)
-_HEAD: Final = "# Written by `codexsandbox plan … --update-lock`: which cells were picked. What is here stays."
+_HEAD: Final = "# Written by `codexsandbox plan … --update-lock`: the picked cells. Cells that are listed here stay."

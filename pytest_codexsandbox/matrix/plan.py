@@ -22,7 +22,7 @@ from pytest_codexsandbox.model.suite_traits import SANDBOX
 from pytest_codexsandbox.suite_protocols import Side
 
 EVERYTHING = Selection()
-OWN_CALL: Final = "only what rides in the battery is asked at such a door, and no call of its own"
+OWN_CALL: Final = "such a door runs only the acts of the battery, and no separate call"
 
 
 class SuiteSides(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,7 +206,7 @@ def _refuse_twins(cells: Sequence[Cell], promises: Sequence[Promise], sides: Map
     for what, ids in (("cell", [cell.id for cell in cells]), ("promise", [promise.id for promise in promises])):
         twins = sorted({one for one in ids if ids.count(one) > 1}) if len(set(ids)) < len(ids) else []
         if twins:
-            raise InputError(f"two {what}s are called {twins[0]!r}: their results could not be told apart")
+            raise InputError(f"two {what}s are called {twins[0]!r}: their results could not be distinguished")
     for promise in promises:
         requirements.check(promise)
         for policy in promise.policies:
@@ -252,5 +252,5 @@ def _left_out(
     missing = [NotPlanned(what=policy, why="not among the matrix file's policies") for policy in unasked]
     for name in (*names.cells, *names.doors, *names.policies, *names.promises):
         if name not in planned:
-            missing.append(NotPlanned(what=name, why=by_name.get(name) or elsewhere.get(name, "no promise asks it")))
+            missing.append(NotPlanned(what=name, why=by_name.get(name) or elsewhere.get(name, "no promise uses it")))
     return tuple(missing)

@@ -19,7 +19,7 @@ from pytest_codexsandbox.model.generator_spec import Generator
 
 UNTOLD: Final = DecisionRow(
     expect=ExpectedPolicy(keeps=True),
-    why="nothing tells this generator which roots and network are asked for, so the policy in force must stay",
+    why="this generator receives no roots and no network setting, so the policy in force must stay",
 )
 _PLACEHOLDERS: Final = ("@ROOTS_JSON@", "@ROOT0@", "@NETWORK@", "@REQUEST@")
 _VARIABLES: Final = b"CXG_"

@@ -45,9 +45,9 @@ def why_not_there(promise: Promise, facts: Mapping[str, Any]) -> str:
     """Returns why the facts of the started environment rule a promise out; "" if they do not."""
     found = facts.get("kernel_settings", "")
     if SETTINGS in promise.requires and found != "writable":
-        return f"by probe: nobody may write to /proc/sys here, without any sandbox ({found or 'not known why'})"
+        return f"by probe: /proc/sys is not writable here, even without a sandbox ({found or 'reason unknown'})"
     if FOLDERS in promise.requires and not facts.get("system_folders"):
-        return "by probe: this user can make a file in no folder of the system here, without any sandbox"
+        return "by probe: this user can make a file in no folder of the system here, even without a sandbox"
     wanted = [word.removeprefix(PROGRAM) for word in promise.requires if word.startswith(PROGRAM)]
     missing = [name for name in wanted if name not in facts.get("programs", ())]
     return f"by probe: no {' and no '.join(missing)} on the PATH here" if missing else ""
@@ -62,8 +62,9 @@ def _unmet(word: str, environment: EnvironmentSpec, platform: str) -> str:
     unmet = {
         "user:ordinary": user == "root" and "needs an ordinary user; this is root",
         "user:root": user not in ("", "root") and f"needs root; this is {user}",
-        "resolver:ours": environment.resolver != "ours" and "needs a resolver of ours (containers, virtual machines)",
-        "network:own": not _has_neighbour(environment) and "needs a neighbour (profiles with a network of their own)",
+        "resolver:ours": environment.resolver != "ours"
+        and "needs the harness's own resolver (containers, virtual machines)",
+        "network:own": not _has_neighbour(environment) and "needs a neighbour (profiles with their own network)",
         "platform:linux": platform != "linux" and NEEDS_LINUX,
     }
     return (_settings(environment) if word == SETTINGS else unmet.get(word)) or ""
@@ -74,11 +75,7 @@ def _settings(environment: EnvironmentSpec) -> str:
     parts of /proc also mount the settings read-only."""
     profile = environment.container.profile if environment.container else None
     if environment.user not in ("", "root"):
-        return f"needs root, whom the kernel lets change its settings; this is {environment.user}"
+        return f"needs a root that may change kernel settings; this is {environment.user}"
     if profile and profile.userns:
-        return "needs the root of the machine; the engine gives this one another number"
-    return (
-        "needs a /proc/sys that can be written; the engine mounts it read-only"
-        if profile and profile.masked_paths
-        else ""
-    )
+        return "needs the root of the machine; the engine maps this root to another uid"
+    return "needs a writable /proc/sys; the engine mounts it read-only" if profile and profile.masked_paths else ""

@@ -29,7 +29,7 @@ def promises(*folders: Path) -> tuple[Declared, ...]:
                 raise InputError(
                     f"two scenarios promise {promise.id}",
                     where=f"{places[promise.id]} and {file}",
-                    why="their results could not be told apart",
+                    why="their results could not be distinguished",
                 )
             places[promise.id] = file
             found.append((promise, function))

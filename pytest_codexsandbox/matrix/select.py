@@ -124,7 +124,7 @@ class Selector:
         own = () if is_standing(promise) else (promise,)
         for name in (cell, door, policy, *own):
             if name in self._skip:
-                return f"--codex-skip took {name}"
+                return f"--codex-skip excluded {name}"
             if name in self._without:
                 return _SKIPPED
         mine = {cell, door, policy, promise}

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-DIRECTLY: Final = "Asked directly, this environment "  # beginning of the sentence where others precede it
+DIRECTLY: Final = "Checked directly, this environment "  # beginning of the sentence where others precede it
 HELD: Final = "ok"  # value of a fact where the program ended as it should
 
 

@@ -91,7 +91,7 @@ def used(readings: Sequence[ProcReading], facts: Mapping[str, Any] | None = None
 
 
 def unexpected_bwrap(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
-    """Returns `asked for 0.4.1, used …` where another bubblewrap than the requested one set up the sandbox; else ""."""
+    """Returns `requested 0.4.1, used …` where another bubblewrap than the requested one set up the sandbox; else ""."""
     asked = facts.get("bwrap_asked") or {}
     if found is None or found.kind == "none" or not asked or asked.get("free"):
         return ""
@@ -99,7 +99,7 @@ def unexpected_bwrap(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
         as_asked = found.kind in ("brought", "compiled-in")
     else:
         as_asked = found.kind == "found" and bool(found.sha256) and found.sha256 == asked.get("sha256")
-    return "" if as_asked else f"asked for {_name(asked)}, used {found.told}"
+    return "" if as_asked else f"requested {_name(asked)}, used {found.told}"
 
 
 def bwrap_not_used(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
@@ -107,7 +107,7 @@ def bwrap_not_used(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
     asked = facts.get("bwrap_asked") or {}
     if found is None or found.kind != "none" or asked.get("source") not in ("static", "wheel"):
         return ""
-    return f"this Codex sets up its sandbox without a bubblewrap, so {_name(asked)} has no part in it"
+    return f"this Codex sets up its sandbox without a bubblewrap, so {_name(asked)} is not used"
 
 
 def _name(asked: Mapping[str, Any]) -> str:

@@ -14,8 +14,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str]  # the whole environment: nothing is inherited
     stdin: bytes = b""
     timeout: float = 20.0
-    witness: str = ""  # a nonce: hold the probe that says it, read it from outside, then let it go
-    witness_argv: tuple[str, ...] = ()  # the probe's own argv, by which it is recognised in /proc
+    probe_nonce: str = ""  # a nonce: hold the probe that says it, read it from outside, then let it go
+    probe_argv: tuple[str, ...] = ()  # the probe's own argv, by which it is recognised in /proc
     channel: str = ""  # a folder in which the agent makes two FIFOs: what is written into `out` counts as stdout
     aside: bool = False  # it runs beside calls and leaves the shared folders alone: it waits for no turn there
     interrupt_after: float = 0.0

@@ -111,11 +111,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ValueError(f"seccomp is `unconfined`, or `file:NAME` of a filter, not {self.seccomp!r}")
         for name in (*self.cap_add, *self.cap_drop):
             if not _CAPABILITY.fullmatch(name):
-                raise ValueError(f"{name!r} is no capability, as SYS_ADMIN or ALL is")
+                raise ValueError(f"{name!r} is not a capability, such as SYS_ADMIN or ALL")
         if self.apparmor and not _NAME.fullmatch(self.apparmor):
             raise ValueError(f"apparmor: {self.apparmor!r} is not the name of a profile")
         if self.memory < 0 or self.pids_limit < 0:
-            raise ValueError("a limit is not less than nothing")
+            raise ValueError("a limit cannot be negative")
 
     @property
     def has_filter(self) -> bool:

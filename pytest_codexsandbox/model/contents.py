@@ -89,10 +89,10 @@ def is_of_codex(path: str) -> bool:
     return path.startswith(OF_CODEX)
 
 
-def whole(stories: Iterable[StoryLine]) -> tuple[StoryLine, ...]:
+def whole(case_runs: Iterable[StoryLine]) -> tuple[StoryLine, ...]:
     """Returns the case runs of a journal with the contents that they name by digest. Equal texts and lists are one
     object."""
-    every = tuple(stories)
+    every = tuple(case_runs)
     texts: dict[str, str] = {}
     for digest, text in (pair for line in every for pair in line.texts.items()):
         texts[digest] = max(texts.get(digest, ""), text, key=len)  # one worker may have written less of it

@@ -240,19 +240,19 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     fresh: bool = True  # a process that was started after the file was written
 
 
-def expected(declaration: Declaration, wish: Intent, row: DecisionRow | None) -> ExpectedPolicy:
+def expected(declaration: Declaration, intent: Intent, row: DecisionRow | None) -> ExpectedPolicy:
     """Returns the policy that must be in force: as the row says, and where the row is silent as the intent says. A part
     that the generator keeps has the value that holds without a user's file."""
     asked = row.expect if row else ExpectedPolicy()
-    wish = msgspec.structs.replace(wish, **{part: value for part, value in _UNSAID.items() if part in asked.kept})
+    intent = msgspec.structs.replace(intent, **{part: value for part, value in _UNSAID.items() if part in asked.kept})
     sandbox: Mode = asked.sandbox or "workspace-write"
     writes = sandbox == "workspace-write"
     return ExpectedPolicy(
         sandbox=sandbox,
-        network=asked.network if asked.network is not None else True if sandbox == FREE else wish.network,
-        roots=asked.roots if asked.roots is not None else (wish.roots if writes else ()),
-        approval=asked.approval or wish.approval,
-        refuses=asked.refuses or _is_elsewhere(declaration, wish, row),
+        network=asked.network if asked.network is not None else True if sandbox == FREE else intent.network,
+        roots=asked.roots if asked.roots is not None else (intent.roots if writes else ()),
+        approval=asked.approval or intent.approval,
+        refuses=asked.refuses or _is_elsewhere(declaration, intent, row),
         keeps=asked.keeps,
     )
 
@@ -264,16 +264,16 @@ def is_row(case: str) -> bool:
     return case.startswith(ROW) and case.removeprefix(ROW).isdecimal()
 
 
-def is_silent(declaration: Declaration, wish: Intent, row: DecisionRow | None) -> bool:
+def is_silent(declaration: Declaration, intent: Intent, row: DecisionRow | None) -> bool:
     """Checks whether the declaration promises nothing for this platform. A declaration that names no platform covers
     the default one alone, unless a row says more."""
     named = declaration.platforms != Declaration().platforms or (row is not None and row.expect.refuses)
-    return not named and _is_elsewhere(declaration, wish, row)
+    return not named and _is_elsewhere(declaration, intent, row)
 
 
-def _is_elsewhere(declaration: Declaration, wish: Intent, row: DecisionRow | None) -> bool:
+def _is_elsewhere(declaration: Declaration, intent: Intent, row: DecisionRow | None) -> bool:
     """Checks whether the declaration does not cover the platform. A row that names the platform covers it."""
-    return wish.platform not in declaration.platforms and not (row and "platform" in row.when)
+    return intent.platform not in declaration.platforms and not (row and "platform" in row.when)
 
 
 class GeneratedFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -76,9 +76,9 @@ def told_files(files: Files) -> dict[str, LoggedFile]:
     return {path: _file(state) for path, state in files.items() if state.kind != "dir"}
 
 
-def told_runs(story: CaseRun) -> tuple[LoggedRun, ...]:
-    befores = (story.before, *(run.files for run in story.runs))
-    return tuple(_run(run, before) for run, before in zip(story.runs, befores, strict=False))
+def told_runs(case_run: CaseRun) -> tuple[LoggedRun, ...]:
+    befores = (case_run.before, *(run.files for run in case_run.runs))
+    return tuple(_run(run, before) for run, before in zip(case_run.runs, befores, strict=False))
 
 
 def _run(run: GeneratorRun, before: Files) -> LoggedRun:

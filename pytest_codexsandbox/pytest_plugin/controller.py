@@ -136,7 +136,7 @@ class Controller:
                 "the journal cannot be written",
                 where=str(journal.path),
                 why=journal.fault,
-                next_step="give a folder that has room: --codex-report-dir DIR",
+                next_step="give a folder with free disk space: --codex-report-dir DIR",
             )
 
     def _have_subjects(self, plan: Plan) -> None:

@@ -102,7 +102,7 @@ class Deselection:
         hooks = getattr(self._config.hook, _HOOK).get_hookimpls()
         others = [one.function for one in hooks if not _is_known(one.function.__module__)]
         names = sorted({self._place(one.__code__.co_filename, one.__module__) for one in others})
-        return " or ".join(names) if names else "pytest or a plugin, without a word"
+        return " or ".join(names) if names else "pytest or a plugin, without a message"
 
     def _place(self, file: str, module: str) -> str:
         path = Path(file)

@@ -17,23 +17,23 @@ _GROUP: Final = "codexsandbox: the conformance matrix of Codex's sandbox"
 # name, argparse words, ini type, help. The ini twin of `report-dir` is `codex_report_dir`.
 _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
     ("matrix", {"nargs": "?", "const": "", "metavar": "PRESET|FILE"}, "string",
-     "run the shipped scenarios and print the matrix; `=releases` or `=my.toml`: another preset (default: local)"),
+     "run the shipped scenarios and print the matrix; `=releases` or `=my.toml`: another matrix (default: local)"),
     ("release", {"action": "append", "metavar": "V[,V…]"}, "args",
      "Codex releases to measure, e.g. 0.136.0,0.163.0 (default: the preset's)"),
     ("bin", {"action": "append", "metavar": "[LABEL=]PATH[@AS-VERSION]"}, "linelist",
-     "a Codex binary of your own; LABEL is its name in the matrix, @0.170.0 its place among the releases"),
+     "a Codex binary of your own; LABEL is its name in the matrix, @0.170.0 its position among the releases"),
     ("generator", {"action": "append", "metavar": "[NAME=]SPEC"}, "linelist",
      "a program that writes Codex's configuration, e.g. 'mytool render --out @CONFIG@': cmd: (the default), "
-     "py:pkg:func, ep:NAME, launch:…, chain:A,B, or a name that is shipped; real: all third-party ones"),
+     "py:pkg:func, ep:NAME, launch:…, chain:A,B, or a shipped name; real: all third-party ones"),
     ("generator-in", {"metavar": "CELL"}, "string",
      "run generators inside this cell's environment, where they cannot be confined here"),
     ("generator-unconfined", {"action": "store_true", "default": None}, "bool",
-     "run generators with nothing around them (it stands in the report)"),
+     "run generators without confinement (the report says so)"),
     ("only", {"action": "append", "metavar": "GLOB[,GLOB…]"}, "linelist",
-     "only what matches: promises (sqlite.*), policies, cells, doors; globs of one kind add up, those of different "
+     "select by glob: promises (sqlite.*), policies, cells, doors; globs of one kind add up, those of different "
      "kinds narrow"),
     ("skip", {"action": "append", "metavar": "GLOB[,GLOB…]"}, "linelist",
-     "not what matches; the start checks, controls and canaries of what remains always run"),
+     "leave out by glob; the start checks, controls and canaries of what remains always run"),
     ("pairs", {"metavar": "2|3|all"}, "string",
      "cells in containers that hold every pair (triple) of distro, bwrap, profile, user and Codex; all: every "
      "combination (default: as the matrix file says)"),
@@ -48,7 +48,7 @@ _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
     ("expectations", {"action": "append", "metavar": "FILE"}, "linelist",
      "known deviations as TOML, beside the shipped ones; strict: a healed one is an error"),
     ("strict", {"action": "store_true", "default": None}, "bool",
-     "fail as well: blocked, unconfined although a sandbox was asked for, n/a by probe, what is unavailable here, and "
+     "fail also for: blocked, unconfined although a sandbox was requested, n/a by probe, what is unavailable here, and "
      "what -k, --deselect or another plugin drops; the report lists it"),
     ("timeout-scale", {"type": float, "metavar": "FACTOR"}, "string",
      "multiply every time limit, for slow machines (default: 1)"),

@@ -10,11 +10,13 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.diagnosis.explain import diagnose
+from pytest_codexsandbox.diagnosis.judge import Outcome, judge_trial
 from pytest_codexsandbox.errors import CodexSandboxError, InputError
-from pytest_codexsandbox.harness.trial_runner import judge_trial
+from pytest_codexsandbox.harness.event_sink import Pending
 from pytest_codexsandbox.harness.user_command import FAILS_OUTSIDE, failed_by_itself, never_ran, wrong_test
 from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY
 from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.private_paths import HOME, PrivatePaths
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.pytest_plugin import report_payload
@@ -38,6 +40,7 @@ class Recorder:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config, self.run = config, get_run(config)
+        self._masks: dict[tuple[bool, tuple[str, ...]], PrivatePaths] = {}  # compiled once for each set of worlds
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -58,8 +61,10 @@ class Recorder:
                 report.longrepr = traceback or report.longrepr  # pytest explains a user's own assertion better
             setattr(report, TOLD, record.suite != USER)
             self._attach(item, record)
-        if record is not None or self.run.events.lines:
-            lines, seconds = self.run.events.drain()
+        events = self.run.events
+        if record is not None or events.pending.lines:
+            told, events.pending = events.pending, Pending()
+            lines, seconds = tuple(told.lines), told.seconds_in_codex
             report_payload.put(report, report_payload.Payload(lines=lines, record=record, seconds_in_codex=seconds))
         return report
 
@@ -115,9 +120,7 @@ class Recorder:
             return Record(key=key, verdict=Verdict.BROKEN, reason=f"after the test: {message}")
         return None
 
-    def _judge(self, trial: SuiteTrial, key: Key, outcome: str, message: str) -> Record:
-        if found := trial.unasked(outcome):
-            return found
+    def _judge(self, trial: SuiteTrial, key: Key, outcome: Outcome, message: str) -> Record:
         result = judge_trial(trial, outcome=outcome, message=message)
         blocked = result.verdict is Verdict.BLOCKED
         return Record(
@@ -132,18 +135,17 @@ class Recorder:
         )
 
     def _finish(self, item: pytest.Item, record: Record) -> Record:
-        run, key = self.run, record.key
-        record = run.masks.of(item.stash.get(TRIAL, None)).of(record)
+        run, key, trial = self.run, record.key, item.stash.get(TRIAL, None)
+        record = self._masks_of(trial).of(record)
         run.attempts[key] = run.attempts.get(key, 0) + 1
         changes: dict[str, Any] = {"attempt": run.attempts[key], "worker": run.worker, "suite": _suite(key)}
-        trial = item.stash.get(TRIAL, None)
         cell = run.cells_by_id.get(key.cell)
         if cell is not None:
             spec = cell.environment
             changes |= {"provenance": spec.provenance, "synthetic": spec.synthetic, "arch": spec.arch}
             if trial is not None:
                 changes |= {
-                    "environment": run.events.id_of(spec.id),
+                    "environment": run.environment_ids[cell.id],
                     "subject": cell.subject.label,
                 }
         record = msgspec.structs.replace(record, **changes)
@@ -157,6 +159,17 @@ class Recorder:
         if trial is not None and shows:
             record = msgspec.structs.replace(record, repro=self._write_repro(trial, record))
         return record
+
+    def _masks_of(self, trial: SuiteTrial | None) -> PrivatePaths:
+        """Returns the replacement of the paths of a trial's worlds and of the run."""
+        seen = (*trial.seen, *trial.control) if trial is not None else ()
+        worlds = {one.world.id: one.world for one in seen if one.world is not None}
+        shows_home = trial is not None and trial.shows_home
+        key = (shows_home, tuple(worlds))
+        if key not in self._masks:
+            places = {path: word for path, word in self.run.places.items() if not (shows_home and word == HOME)}
+            self._masks[key] = PrivatePaths(worlds.values(), places)
+        return self._masks[key]
 
     def _write_repro(self, trial: SuiteTrial, record: Record) -> str:
         """Writes the repro script of the suite. Where the folder cannot be written, only the script is missing."""
@@ -195,7 +208,7 @@ def lost_capability(key: Key, reason: str) -> Record:
         fingerprint=LOST_CAPABILITY,
         cause=f"A capability was lost: {reason}.",
         verdict="sandbox",
-        remedy="`codexsandbox capabilities --codex-bin PATH` shows what the build says of itself.",
+        remedy="`codexsandbox capabilities --codex-bin PATH` shows what the build reports about itself.",
     )
     return Record(key=key, verdict=Verdict.VIOLATES, direction="denied", reason=reason, diagnosis=cause)
 

@@ -23,6 +23,7 @@ from pytest_codexsandbox.matrix import expectations
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.matrix.load import MatrixFile
 from pytest_codexsandbox.matrix.select import Selection
+from pytest_codexsandbox.model import private_paths
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
@@ -31,12 +32,11 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.model.suite_traits import SANDBOX
 from pytest_codexsandbox.pytest_plugin import hook_calls, run_folder
-from pytest_codexsandbox.pytest_plugin.path_masking import Masks, places_of
 from pytest_codexsandbox.pytest_plugin.run_planner import PytestPlanner
 from pytest_codexsandbox.pytest_plugin.settings import Settings, settings
 from pytest_codexsandbox.pytest_plugin.terminal_messages import TerminalEvents
 from pytest_codexsandbox.pytest_plugin.worker_files import write_leaks
-from pytest_codexsandbox.registry import cache_folder, data_folder
+from pytest_codexsandbox.registry import cache_folder, data_folder, home_folder
 from pytest_codexsandbox.suite_protocols import Suite
 
 RUN: Final = pytest.StashKey["PytestRun"]()
@@ -52,7 +52,7 @@ class PytestRun:
         self.plan: Plan | None = None
         self.functions: dict[str, Callable[..., object]] = {}
         self.user_promises: dict[str, Promise] = {}
-        self.events = TerminalEvents(config, self.worker)  # the next report carries what is drained
+        self.events = TerminalEvents(config, self.worker)  # the next report carries what is pending
         self.attempts: dict[Key, int] = {}
 
     # ---- pure: what could be planned
@@ -87,6 +87,11 @@ class PytestRun:
     @cached_property
     def cells_by_id(self) -> dict[str, Cell]:
         return {cell.id: cell for cell in self.cells}
+
+    @cached_property
+    def environment_ids(self) -> dict[str, str]:
+        """Returns the id of each cell's environment in the journal."""
+        return {cell.id: self.events.id_of(cell.environment.id) for cell in self.cells}
 
     @property
     def only_shipped(self) -> bool:
@@ -190,11 +195,10 @@ class PytestRun:
 
     @cached_property
     def places(self) -> dict[str, str]:
-        return places_of(self.worlds)
-
-    @cached_property
-    def masks(self) -> Masks:
-        return Masks(self.places)
+        """Returns the paths that no report shows, and the words that replace them."""
+        home = home_folder()
+        found = {home: private_paths.HOME} if home.startswith("/") and home.strip("/") else {}
+        return found | {str(cache_folder()): private_paths.CACHE, str(self.worlds): private_paths.RUN}
 
     # ---- effects
     @cached_property
@@ -204,7 +208,7 @@ class PytestRun:
     @cached_property
     def measurement(self) -> Measurement:
         if self.plan is None:
-            raise CodexSandboxError("nothing was planned yet", why="a fixture was asked for before collection ended")
+            raise CodexSandboxError("nothing was planned yet", why="a fixture was requested before collection ended")
         inside, parts = self.planner.generators_in, self.planner.parts
         options = WorkerOptions(
             generators_in=inside.id if inside else "",

@@ -24,4 +24,4 @@ class WorkerAgreement:
         first = self._digests.setdefault(name, digest)
         if first != digest:
             told = f"{name} was {first[:19]} to one of them and {digest[:19]} to another"
-            self.faults.append(f"{told}: it was replaced while the run went on")
+            self.faults.append(f"{told}: it was replaced during the run")

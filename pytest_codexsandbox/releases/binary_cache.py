@@ -72,9 +72,9 @@ def need_same(binary: str, digest: str, cache: Path) -> None:
         same = False
     if not same:
         raise HarnessError(
-            "this Codex was replaced while it was asked what it can do",
+            "this Codex was replaced while its capabilities were queried",
             where=binary,
-            next_step="leave it alone until the run has ended, or measure a copy of it",
+            next_step="do not replace it until the run has ended, or measure a copy of it",
         )
 
 

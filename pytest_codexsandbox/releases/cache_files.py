@@ -37,7 +37,7 @@ def intact(folder: Path, files: Iterable[PackageFile]) -> bool:
 
 def ensure_folder(folder: Path) -> None:
     next_step = "set CODEXSANDBOX_CACHE to a folder that you may write to"
-    with os_errors_as(CodexSandboxError, "the cache folder cannot be made", where=folder, next_step=next_step):
+    with os_errors_as(CodexSandboxError, "the cache folder cannot be created", where=folder, next_step=next_step):
         folder.mkdir(parents=True, exist_ok=True)
 
 

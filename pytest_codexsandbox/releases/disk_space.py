@@ -18,7 +18,7 @@ def room_for(bytes_needed: int, folder: Path) -> None:
 
 def full_disk(folder: Path, why: str) -> CodexSandboxError:
     return CodexSandboxError(
-        "not enough room on the disk",
+        "not enough disk space",
         where=str(folder),
         why=why,
         next_step="codexsandbox cache prune --limit 2GB, or set CODEXSANDBOX_CACHE to a folder on another disk",

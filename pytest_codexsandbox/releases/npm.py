@@ -42,7 +42,7 @@ def find(
         dist = _read(configured, versions)
     else:
         raise Unavailable(
-            f"Codex {release} is published on npm, and neither npm nor its registry can be queried here",
+            f"Codex {release} is published on npm, but neither npm nor its registry can be queried here",
             next_step=NO_WAY,
         )
     if not dist:
@@ -78,7 +78,7 @@ def _question(program: str, version: str, changed: Mapping[str, str]) -> Command
         cwd=str(Path.cwd()),
         env={**environ.copied(), "npm_config_update_notifier": "false", **changed},
         timeout=PATIENCE,
-        why="npm, asked where a package is",
+        why="npm, asked for a package's address",
     )
 
 
@@ -105,7 +105,7 @@ def _understood(done: CommandResult) -> dict[str, Any]:
     why = str(problem.get("summary") or last_line(done.stderr) or done.error)
     if problem.get("code") in ("E401", "E403", "ENEEDAUTH"):
         raise Unavailable("the npm registry requires a login", why=why, next_step="npm login")
-    raise NotReached("npm could not be asked", why=last_line(why.encode()), next_step="try: npm view @openai/codex")
+    raise NotReached("npm could not be queried", why=last_line(why.encode()), next_step="try: npm view @openai/codex")
 
 
 def _read(registry: Registry, versions: tuple[str, ...]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _absent(wanted: str, package: str, said: str) -> NotThere:
     itself."""
     found = _LACKS.search(said)
     missing = canonicalize_name(found[1]) if found else ""
-    besides = f", or lacks what it needs: {missing}" if missing not in ("", canonicalize_name(package)) else ""
+    besides = f", or lacks its dependency: {missing}" if missing not in ("", canonicalize_name(package)) else ""
     return NotThere(f"PyPI has no {wanted} for this machine{besides}")
 
 

@@ -37,7 +37,7 @@ def find(release: str, platform: Platform, *, run: Run) -> Artefact:
 def _question(release: str, platform: Platform, log: Path) -> Command:
     dry = ("--dry-run", "--no-deps", "--ignore-installed", "--timeout", "20", "--target", f"{os.devnull}/none")
     told = ("--report", "-", "--log", str(log), *(word for tag in platform.wheels for word in ("--platform", tag)))
-    wanted, why = f"{PACKAGE}=={wheel_version(release)}", "pip, asked where a wheel is"
+    wanted, why = f"{PACKAGE}=={wheel_version(release)}", "pip, asked for a wheel's address"
     return pip.command("install", *dry, *told, wanted, cwd=Path.cwd(), patience=PATIENCE, why=why)
 
 
@@ -47,7 +47,7 @@ def _artefact(release: str, report: bytes) -> Artefact:
         url, archive = str(info["url"]), info.get("archive_info") or {}
     except (ValueError, LookupError, TypeError) as problem:
         raise Unavailable(
-            "pip's report is not understood", why=repr(problem), next_step="pip install -U pip"
+            "pip's report cannot be parsed", why=repr(problem), next_step="pip install -U pip"
         ) from problem
     digest = (archive.get("hashes") or {}).get("sha256") or str(archive.get("hash", "")).removeprefix("sha256=")
     expected = Hash(algorithm="sha256", digest=digest) if digest else Hash()

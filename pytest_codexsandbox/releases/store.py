@@ -48,7 +48,7 @@ class Store:
     def refuse_unreadable(self) -> None:
         """Raises InputError for a cache that cannot be read. Call it before listing all entries: such a cache is not
         empty."""
-        next_step = "CODEXSANDBOX_CACHE=DIR, or ask as the user whose cache it is"
+        next_step = "set CODEXSANDBOX_CACHE=DIR, or run as the owner of the cache"
         refused = os_errors_as(InputError, "the cache cannot be read", where=self.folder, next_step=next_step)
         with refused, suppress(FileNotFoundError):
             next((self.folder / "entries").iterdir(), None)

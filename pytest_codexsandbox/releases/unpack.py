@@ -81,7 +81,7 @@ def wanted(name: str, triple: str) -> str:
 def refuse_escape(name: str) -> None:
     path = PurePosixPath(name)
     if not name or path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
-        raise BadArchive("the archive holds a name that leaves its folder", why=repr(name), next_step=_NEXT)
+        raise BadArchive("the archive contains a path outside its folder", why=repr(name), next_step=_NEXT)
 
 
 _NEXT: Final = "no published Codex does: ask the owner of the registry that it came from"
@@ -92,7 +92,7 @@ def _tar_members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInf
     for member in archive:
         refuse_escape(member.name)
         if not (member.isfile() or member.isdir()):
-            raise BadArchive("the archive holds a link or a device", why=repr(member.name), next_step=_NEXT)
+            raise BadArchive("the archive contains a link or a device", why=repr(member.name), next_step=_NEXT)
         budget.spend(member.size)
         yield member.name.removeprefix("./"), member
 
@@ -103,7 +103,7 @@ def _zip_members(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipInfo]:
         refuse_escape(info.filename)
         kind = (info.external_attr >> 16) & 0o170000
         if kind not in (0, 0o100000, 0o040000):
-            raise BadArchive("the wheel holds a link or a device", why=repr(info.filename), next_step=_NEXT)
+            raise BadArchive("the wheel contains a link or a device", why=repr(info.filename), next_step=_NEXT)
         budget.spend(info.file_size)
         yield info
 
@@ -115,13 +115,13 @@ class _Budget:
     def spend(self, size: int) -> None:
         self._bytes, self._members = self._bytes + size, self._members + 1
         if self._bytes > _MOST_BYTES or self._members > _MOST_MEMBERS:
-            raise BadArchive("the archive unpacks to more than any Codex", next_step=_NEXT)
+            raise BadArchive("the unpacked archive is larger than any Codex", next_step=_NEXT)
 
 
 def _copy(source: IO[bytes], folder: Path, place: str, mode: int, size: int) -> PackageFile:
     target = folder / place
     if target.exists():
-        raise BadArchive("the archive holds a name twice", why=repr(place), next_step=_NEXT)
+        raise BadArchive("the archive contains a path twice", why=repr(place), next_step=_NEXT)
     target.parent.mkdir(parents=True, exist_ok=True)
     digest, count = hashlib.sha256(), 0
     mode = 0o755 if mode & 0o100 or place in _BINARIES else 0o644
@@ -141,9 +141,9 @@ def _checked(files: list[PackageFile]) -> Unpacked:
         if file.path in _BINARIES:
             return Unpacked(binary=file.path, files=tuple(sorted(files, key=lambda file: file.path)))
     raise BadArchive(
-        "the archive holds no Codex for this machine",
+        "the archive contains no Codex for this machine",
         why=f"looked for {' or '.join(_BINARIES)} of this platform",
-        next_step="another release, or --codex-bin with a binary of your own",
+        next_step="another release, or --codex-bin with your own binary",
     )
 
 

@@ -100,7 +100,7 @@ def _behind_launcher(script: Path, platform: Platform | None) -> str:
             return str(place.resolve())
     raise _wrong(
         str(script),
-        "it is npm's launcher, and no program for this machine lies beside it",
+        "it is npm's launcher, and no program for this machine is beside it",
         "name the `codex` program below `vendor/`",
     )
 

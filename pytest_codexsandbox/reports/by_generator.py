@@ -147,7 +147,7 @@ def _shown(block: GeneratorBlock, paint: Paint) -> Iterator[str]:
     yield from paint.labelled("called", summary.spec)
     yield from paint.labelled("measured", block.where)
     if not summary.told:
-        yield from paint.labelled("told", NOT_TOLD)
+        yield from paint.labelled("given", NOT_TOLD)
     if summary.doubt:
         yield from paint.labelled("in doubt", clipped(summary.doubt, _DOUBT))
     yield from _aligned(block.table, paint)
@@ -168,11 +168,7 @@ def _in_cases(reason: Reason) -> str:
 
 
 def _follow(reason: Reason) -> str:
-    return (
-        f"; {headlines.plural(len(reason.following), 'more check')} of what Codex does with it"
-        if reason.following
-        else ""
-    )
+    return f"; {headlines.plural(len(reason.following), 'more check')} of Codex with it" if reason.following else ""
 
 
 def _aligned(table: Table, paint: Paint) -> Iterator[str]:
@@ -206,7 +202,7 @@ def marked(block: GeneratorBlock, level: str = "##") -> Iterator[str]:
     yield f"- called: {markdown_code(clipped(summary.spec, 300))}"
     yield f"- measured: {markdown(block.where)}"
     if not summary.told:
-        yield f"- told: {markdown(NOT_TOLD)}"
+        yield f"- given: {markdown(NOT_TOLD)}"
     if summary.doubt:
         yield f"- **in doubt: {markdown(clipped(summary.doubt, 500))}**"
     yield ""

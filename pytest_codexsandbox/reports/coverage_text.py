@@ -64,10 +64,12 @@ def pairs(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
     parts += [f"{asked.coverable - planned:,} not in the plan"] if asked.coverable > planned else []
     told = ["; ".join(parts)]
     for one in asked.uncoverable[:_REASONS]:
-        told.append(f"{plural(one.count, asked.word.removesuffix('s'))} cannot be, such as {one.example}: {one.why}")
+        told.append(
+            f"{plural(one.count, asked.word.removesuffix('s'))} are impossible, such as {one.example}: {one.why}"
+        )
     left = asked.uncoverable[_REASONS:]
     total = sum(one.count for one in left)
-    return [*told, f"{total:,} more cannot be, for {plural(len(left), 'other reason')}"] if left else told
+    return [*told, f"{total:,} more are impossible, for {plural(len(left), 'other reason')}"] if left else told
 
 
 def counted(journal: ReadJournal, states: Mapping[Key, Record]) -> tuple[int, int]:

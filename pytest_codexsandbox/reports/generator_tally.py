@@ -111,7 +111,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         if "" in told or any(one.verdict is Verdict.UNCONFINED for one in self.trust):
             return ""
         proved = any(one.verdict is Verdict.CONFORMS for one in self.trust)
-        return ", ".join(sorted(told)) or ("walls that were proved first" if proved else "")
+        return ", ".join(sorted(told)) or ("confinement, proved first" if proved else "")
 
     @property
     def version(self) -> str:

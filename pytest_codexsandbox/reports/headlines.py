@@ -61,7 +61,7 @@ def _behind(journal: ReadJournal, subject: SubjectLine) -> str:
         return ""
     calls = (call.observation for call in journal.calls if call.subject == subject.id and not call.control)
     found = dict.fromkeys(program[0] for call in calls if (program := program_of(call.readings)))
-    return f", which starts {shortened_list(found, 3)}" if found else ", which starts what nobody saw"
+    return f", which starts {shortened_list(found, 3)}" if found else ", which starts an unknown program"
 
 
 def machines(journal: ReadJournal) -> list[str]:
@@ -74,7 +74,7 @@ def machines(journal: ReadJournal) -> list[str]:
 def changed(journal: ReadJournal) -> list[str]:
     """Returns one line for each environment whose machine changed during the measurement."""
     found = changes(journal.environments)
-    return [f"{spec} changed while the run went on: {'; '.join(told)}" for spec, told in found.items()]
+    return [f"{spec} changed during the run: {'; '.join(told)}" for spec, told in found.items()]
 
 
 def _machine(spec: str, line: EnvironmentLine | None, cells: Iterable[CellRow]) -> str:
@@ -131,7 +131,7 @@ def counts(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
     zero = [] if found[Verdict.VIOLATES] else ["0 violates"]
     unmeasured = found[Verdict.BLOCKED] + found[Verdict.BROKEN]
     other = sum(1 for record in states.values() if record.blocked_by == BLOCKED_BY)
-    told = f" ({other:,} with another bubblewrap than asked for)" if other else ""
+    told = f" ({other:,} with another bubblewrap than requested)" if other else ""
     tail = [*zero, f"{unmeasured:,} not measured{told}", *_synthetic(journal, states), *_times(journal)]
     sums = [f"+ {term}" if place else term for place, term in enumerate(terms or ["0"])]
     return [f"{len(states):,} planned =", *sums, *(f"· {part}" for part in tail)]
@@ -157,7 +157,7 @@ def _times(journal: ReadJournal) -> list[str]:
         return []
     inside = journal.end.seconds_in_codex
     if inside > journal.end.seconds:  # parallel calls, or several workers
-        return [f"{journal.end.seconds:.1f} s", f"{inside:.1f} s in Codex, calls side by side counted each"]
+        return [f"{journal.end.seconds:.1f} s", f"{inside:.1f} s in Codex, each of several parallel calls counted"]
     return [f"{inside:.1f} s in Codex", f"{max(0.0, journal.end.seconds - inside):.1f} s ours"]
 
 
@@ -167,7 +167,7 @@ def incomplete(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
     if journal.end is None:
         torn = f" ({journal.torn})" if journal.torn else ""
         return f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
-    never = f"{plural(missing, 'planned result')} never came: the ledger does not add up" if missing else ""
+    never = f"{plural(missing, 'planned result')} are missing: the ledger does not add up" if missing else ""
     return contradiction(journal, states) or never
 
 
@@ -197,7 +197,7 @@ def _lost_calls(journal: ReadJournal) -> str:
     """Returns the first call that a result refers to and that is not in the journal."""
     there = {call.observation.id for call in journal.calls}
     lost = next(((record.key, call) for record in journal.records for call in record.calls if call not in there), None)
-    return f"CHANGED: a call is missing that a result was judged by: {lost[1]} ({lost[0]})" if lost else ""
+    return f"CHANGED: the call of a result is missing: {lost[1]} ({lost[0]})" if lost else ""
 
 
 def _no_success(journal: ReadJournal) -> str:

@@ -215,7 +215,7 @@ def asked_of(story: StoryLine | None) -> str:
     wish = story.wish
     if not story.told:
         return clipped(", ".join([NOT_TOLD, *_more(wish)]), TEXT)
-    network = {True: "on", False: "off", None: "not spoken of"}[wish.network]
+    network = {True: "on", False: "off", None: "not mentioned"}[wish.network]
     said = [f"roots {', '.join(wish.roots) or 'none'}", f"network {network}", *_more(wish)]
     return clipped(", ".join(said), TEXT)
 
@@ -223,7 +223,7 @@ def asked_of(story: StoryLine | None) -> str:
 def _more(wish: Intent) -> list[str]:
     more = [f"platform {wish.platform}"] if wish.platform != "linux" else []
     more += [f"approval {wish.approval}"] if wish.approval else []
-    more += [f"Codex {wish.version or 'of no version'}"] if wish.version is not None else []
+    more += [f"Codex {wish.version or 'without a version'}"] if wish.version is not None else []
     more += [f"{name}={'yes' if able else 'no'}" for name, able in wish.capabilities.items()]
     return more
 
@@ -261,7 +261,7 @@ def _said(story: StoryLine | None) -> Iterator[tuple[str, str]]:
 def claimed(claim: Claim) -> str:
     if not claim.loads:
         return f"it starts no thread: {claim.error}"
-    network = {True: "on", False: "off", None: "not told"}[claim.network]
+    network = {True: "on", False: "off", None: "not reported"}[claim.network]
     parts = [claim.sandbox or "no mode", f"network {network}", f"roots {', '.join(claim.roots) or 'none'}"]
     parts += [f"approval {claim.approval}"] if claim.approval else []
     parts += [f"profile {claim.profile}"] if claim.profile else []

@@ -115,7 +115,7 @@ def _matrix(table: Grid, where: Locations) -> Iterator[str]:
             names = ", ".join(where.names[cell] for cell in ids)
             alike = f"{where.alike.told(ids)}: {names}" if _many(group, where) else names
             title = _title(group, number, where)
-            yield f"{_text(title)} stands for {len(ids)} cells alike: {_text(alike)}"
+            yield f"{_text(title)} means {len(ids)} cells alike: {_text(alike)}"
             yield ""
 
 
@@ -231,7 +231,7 @@ def _field(field: GroupField | None) -> str:
 def _case(case: CaseText) -> Iterator[str]:
     yield f"#### {_text(case.name)}: {_text(case.why)}"
     yield ""
-    yield f"- asked: {_text(case.asked)}"
+    yield f"- request: {_text(case.asked)}"
     yield from (f"- did: {_text(run)}" for run in case.runs[:1])
     yield from (f"- Codex says: {_text(case.claim)}",) if case.claim else ()
     for row in case.found:

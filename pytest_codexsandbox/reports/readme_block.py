@@ -10,22 +10,22 @@ from pytest_codexsandbox.reports.escape import markdown, markdown_block
 from pytest_codexsandbox.reports.readme_line import NOT_TOLD, SIGNS, Answer, Summary, line
 
 ASKED: Final[Mapping[str, str]] = {
-    "loads": "what it writes is TOML, and the real Codex starts with it",
+    "loads": "its output is TOML, and the real Codex starts with it",
     "keeps": "the user's keys, comments, line ends, file mode, owner and links stay, and nothing is left behind",
     "idempotent": "a second and a third run change nothing and write no file anew",
-    "effective": "the policy that Codex announces and enforces is the one that was asked for, and grants no more",
+    "effective": "the policy that Codex announces and enforces is the requested one, and grants no more",
     "shares": "its block survives other programs that write the same file, and it deletes nothing that they wrote",
     "robust": "exit codes are true, it ends by itself, and survives crashes, two runs at once and older shapes",
 }
 _KEPT: Final = (
-    "the policy that Codex announces and enforces is the mode that it writes and grants nothing unasked; "
+    "the policy that Codex announces and enforces is the mode that it writes and grants nothing beyond it; "
     "the rest is as the user has it"
 )
 _MEANS: Final[Mapping[Answer, str]] = {
-    "yes": "all that was asked held",
+    "yes": "every check held",
     "no": "something did not hold",
     "unknown": "not all of it could be measured",
-    "not asked": "not asked",
+    "not asked": "not checked",
 }
 _INSTALL: Final = 'pip install "pytest-codexsandbox[codex]"'
 
@@ -40,9 +40,9 @@ def _lines(told: Summary) -> Iterator[str]:
     yield markdown_block(line(told))
     yield ""
     if told.doubt:
-        yield f"**Not to be believed: {markdown(told.doubt[:300])}**"
+        yield f"**Not trustworthy: {markdown(told.doubt[:300])}**"
         yield ""
-    yield "| word | | what was asked |"
+    yield "| word | | meaning |"
     yield "|---|---|---|"
     for word, answer in told.answers.items():
         asked = _KEPT if word == "effective" and not told.told else ASKED[word]

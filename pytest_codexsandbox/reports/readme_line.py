@@ -107,7 +107,7 @@ def _doubt(trust: Sequence[Record], suites: SuiteIndex) -> str:
     if wrong is not None:
         return f"{wrong.key.promise}: {wrong.reason}"
     shown = any(judges_generator(one, suites) and one.verdict in _SHOWN for one in trust)
-    return "" if shown else "nothing showed that the harness can be believed about generators (trust.*)"
+    return "" if shown else "no check proved that the harness judges generators correctly (trust.*)"
 
 
 def _unseen(cells: Iterable[Measured]) -> set[str]:
@@ -154,7 +154,7 @@ def line(told: Summary, signs: Mapping[Answer, str] = SIGNS) -> str:
     …`"""
     name = f"{told.name} {told.version}".rstrip()
     codex = f"Codex {shortened_list(told.codex, 6)}" if told.codex else "no Codex"
-    doubt = "NOT TO BE BELIEVED, " if told.doubt else ""
+    doubt = "NOT TRUSTWORTHY, " if told.doubt else ""
     answers = " ".join(f"{word} {signs[answer]}" for word, answer in told.answers.items())
     return visible(f"{name} · {told.product}, {codex}, {told.date}: {doubt}{', '.join(_terms(told))} — {answers}")
 

@@ -45,7 +45,7 @@ def block(view: View | None, paint: Paint, *, verbosity: int) -> list[str]:
 
 def _title(view: View) -> str:
     under = f"; then Codex under {', '.join(view.sides)}" if view.sides else ""
-    return f"by itself: what bubblewrap and unshare say there without Codex (a number: below){under}"
+    return f"by itself: bubblewrap and unshare there without Codex (a number: below){under}"
 
 
 def _tokens(row: BareToolRow, numbers: Mapping[Note, int]) -> list[str]:
@@ -69,7 +69,7 @@ def _told(
 ) -> list[str]:
     first = f"   {_line(tokens, widths)}"
     names = shortened_list(row.names, len(row.names) if verbosity else _NAMES)
-    asked = [f"asked directly: {row.asked}"] if verbosity and row.asked else []
+    asked = [f"queried directly: {row.asked}"] if verbosity and row.asked else []
     if len(first) <= paint.width // 2:
         told = paint.wrapped(names, indent=" " * len(first), first=first)
         indent = " " * len(first)
@@ -95,5 +95,5 @@ def _rest(view: View, rows: tuple[BareToolRow, ...], paint: Paint, verbosity: in
     shown = {name for row in rows for name in row.names}
     more = sum(name not in shown for row in view.rows for name in row.names)
     lines = paint.labelled("", f"and {plural(more, 'more environment')} (-v)") if more else []
-    missing = f"of {plural(len(view.untold), 'environment')} nothing is known: {shortened_list(view.untold)}"
+    missing = f"{plural(len(view.untold), 'environment')} not measured: {shortened_list(view.untold)}"
     return [*lines, *(paint.labelled("", missing) if view.untold and verbosity else ())]

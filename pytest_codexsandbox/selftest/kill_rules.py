@@ -104,7 +104,7 @@ def _good(fake: Fake, records: Records) -> Iterable[Fault]:
         if record.verdict not in (*HOLDS, Verdict.NOT_APPLICABLE):
             yield Fault(kind="good-is-failed", who=fake.name, why=_said(key, record))
     if not records:
-        yield Fault(kind="good-is-failed", who=fake.name, why="nothing was asked")
+        yield Fault(kind="good-is-failed", who=fake.name, why="nothing was run")
 
 
 def _mute(fake: Fake, records: Records) -> Iterable[Fault]:
@@ -112,12 +112,12 @@ def _mute(fake: Fake, records: Records) -> Iterable[Fault]:
         if record.verdict in HOLDS:
             yield Fault(kind="survivor", who=fake.name, why=_said(key, record))
     if not records:
-        yield Fault(kind="survivor", who=fake.name, why="nothing was asked")
+        yield Fault(kind="survivor", who=fake.name, why="nothing was run")
 
 
 def _mutant(fake: Fake, records: Records, known: set[str]) -> Iterable[Fault]:
     if not fake.caught_by:
-        yield Fault(kind="survivor", who=fake.name, why="no promise is named that must catch it")
+        yield Fault(kind="survivor", who=fake.name, why="no promise is named to catch it")
     for promise in fake.caught_by:
         about = {key: record for key, record in records.items() if key.promise == promise}
         verdicts = {record.verdict for record in about.values()}

@@ -53,9 +53,7 @@ class NotThere(Unavailable):
     """The registry answered that it does not have the file."""
 
 
-def wrong_bytes(
-    where: str, why: str, *, instead: str = "use --codex-bin with a binary of your own"
-) -> CodexSandboxError:
+def wrong_bytes(where: str, why: str, *, instead: str = "use --codex-bin with your own binary") -> CodexSandboxError:
     """Returns the error for changed bytes. The file is not missing, so no other source is tried."""
     return CodexSandboxError(
         "the downloaded bytes are not the ones that the registry announced",
@@ -174,7 +172,10 @@ def _told(url: str, patience: float) -> Iterator[None]:
         yield
     except TimeoutError as problem:
         raise NotReached(
-            f"no byte came for {patience:.0f} s", where=where, why="the network or the server stalls", next_step=_NEXT
+            f"no data arrived for {patience:.0f} s",
+            where=where,
+            why="the network or the server is stalled",
+            next_step=_NEXT,
         ) from problem
     except (http.client.HTTPException, OSError) as problem:
         raise NotReached("the connection broke", where=where, why=_words(problem), next_step=_NEXT) from problem
@@ -198,7 +199,7 @@ def _opened(url: str, headers: Mapping[str, str], patience: float) -> Iterator[t
 
 def _local(path: Path) -> IO[bytes]:
     """Opens a wheel in a folder that pip's configuration names."""
-    with os_errors_as(NotThere, "the archive is not there", where=path):
+    with os_errors_as(NotThere, "the archive does not exist", where=path):
         return path.open("rb")
 
 

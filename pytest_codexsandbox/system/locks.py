@@ -31,7 +31,7 @@ def exclusive(
         raise HarnessError(
             f"waited {_words(patience)} for {_holder(path)} that {what}",
             where=str(path),
-            why="it still works, or hangs",
+            why="it is still running, or hangs",
             next_step="end that process, then run again",
         ) from None
     holder = path.with_suffix(".who")

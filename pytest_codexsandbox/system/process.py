@@ -143,7 +143,7 @@ class _Talk:
             stderr=bytes(self._kept["stderr"]),
             stdout_total=self._total,
             seconds=seconds,
-            error="" if in_time else f"not done after {seconds:.1f} s, ended with its process group",
+            error="" if in_time else f"not finished after {seconds:.1f} s, ended with its process group",
         )
 
     def _exit_watch(self) -> Callable[[], bool]:

@@ -45,8 +45,8 @@ def test_a_hand_that_is_killed_is_lost_and_not_awaited(folder: Path) -> None:
         done = environment.run(shell(world, f"kill -KILL $PPID; sleep 1000; : {word}", timeout=20 * GENEROUS))
         assert time.monotonic() - begun < 10 * GENEROUS
         assert done.ended == "lost"
-        assert "the agent has ended" in done.error
-        with pytest.raises(EnvironmentLost, match="the agent has ended"):
+        assert "agent has ended" in done.error
+        with pytest.raises(EnvironmentLost, match="agent has ended"):
             environment.world()
     assert not [one for one in Path("/proc").glob("[0-9]*/cmdline") if word.encode() in _read(one)]
     assert not (folder / "here").exists()
@@ -79,7 +79,7 @@ def test_work_that_fails_because_the_hand_died_says_so(folder: Path) -> None:
         world = environment.world()
         os.kill(int(environment.run(shell(world, "echo $PPID")).stdout), signal.SIGKILL)
         environment.look(world, ["@WORKSPACE@"])
-    assert "the agent has ended" in str(raised.value)
+    assert "agent has ended" in str(raised.value)
     assert run_dirs.audit() == ()
 
 
@@ -123,8 +123,8 @@ def test_who_waits_too_long_for_a_shared_tmp_is_told_why(folder: Path) -> None:
             fcntl.flock(held, fcntl.LOCK_EX)
             done = environment.run(shell(world, "echo never"))
             assert done.ended == "not-started"
-            assert f"another run of ours on this machine (pid {RUN}) holds" in done.error
-            with pytest.raises(HarnessError, match="another run of ours"):
+            assert "/tmp, which another run of codexsandbox" in done.error and f"(pid {RUN})" in done.error
+            with pytest.raises(HarnessError, match=rf"\(pid {RUN}\)"):
                 environment.spawn(shell(world, "echo never"))
         finally:
             os.close(held)
@@ -167,7 +167,7 @@ def test_who_waits_for_the_turn_is_told_for_whom_and_who_does_not_hears_nothing(
                 assert sh(two, "echo again").stdout == b"again\n"
                 live[-1].close()
         break
-    assert told == [f"waiting for another run that shares /tmp (pid {RUN}), up to 300 s"]
+    assert len(told) == 1 and f"/tmp (pid {RUN})" in told[0] and "300 s" in told[0]
     assert threads == [threading.current_thread()]  # not one that could speak in the middle of another's words
 
 

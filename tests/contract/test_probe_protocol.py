@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.doors.support.probe_output import Spoken, parse
+from pytest_codexsandbox.doors.support.call_output import Spoken, parse
 from pytest_codexsandbox.guest import probe
 
 PROBE = str(Path(probe.__file__))

@@ -106,7 +106,7 @@ def test_an_image_that_has_one_although_none_was_asked_for_is_a_fault_of_the_mac
         opened(msgspec.structs.replace(spec, bwrap="none", container=asked), folder),
     ):
         pass
-    assert caught.value.why == "a program finds /usr/bin/bwrap on PATH"
+    assert "/usr/bin/bwrap" in caught.value.why
 
 
 def test_in_a_read_only_container_it_is_in_the_image_already(folder: Path) -> None:
@@ -197,7 +197,7 @@ def test_codex_leaves_an_old_or_broken_one_aside_and_says_nothing(folder: Path, 
     assert seen.finished and seen.stderr == ""
     assert found is not None and found.kind == "brought" and found.path.endswith("/codex-resources/bwrap")
     told = unexpected_bwrap(found, facts)
-    assert told == ("" if name == "none" else f"asked for bubblewrap {name}, used {found.told}")
+    assert told == ("" if name == "none" else f"requested bubblewrap {name}, used {found.told}")
 
 
 def test_codex_is_stopped_by_one_that_nobody_may_read(folder: Path, codex: Subject) -> None:
@@ -251,7 +251,7 @@ def test_in_a_run_another_one_is_shown_and_not_counted_as_measured(folder: Path)
     text = " ".join(done.stdout.split())
     assert done.returncode == 11, done.stdout
     assert "nothing was measured in debian-bookworm~bwrap-0.4.1~" in text
-    assert "2 not measured (2 with another bubblewrap than asked for)" in text
-    assert "B another bubblewrap was used than asked for, 2 results blocked" in text
+    assert "2 not measured (2 with another bubblewrap than requested)" in text
+    assert "B another bubblewrap was used than requested, 2 results blocked" in text
     assert "asked for bubblewrap 0.4.1, used Codex' own bwrap (sha256 " in text and "not counted as measured" in text
     assert "set up by bubblewrap 0.8.0, /usr/bin/bwrap (sha256 " in text

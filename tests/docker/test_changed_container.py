@@ -21,7 +21,7 @@ def test_a_bubblewrap_that_is_installed_in_the_middle_is_a_fault_of_the_machine(
         steady.opened(environment)
         steady.look(environment)
         environment.put("/usr/bin/bwrap", PROGRAM, 0o755)
-        with pytest.raises(HarnessError, match="changed while the run went on") as caught:
+        with pytest.raises(HarnessError, match="this machine changed") as caught:
             steady.look(environment)
     assert caught.value.why.startswith("bwrap was none, and is /usr/bin/bwrap ")
     assert steady.news(spec.id)["image"]

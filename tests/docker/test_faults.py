@@ -81,7 +81,7 @@ def test_who_may_not_speak_with_an_engine_is_not_told_to_start_it(monkeypatch: p
     with pytest.raises(HarnessError) as raised:
         Engine("unix:///var/run/docker.sock")
     assert "Permission denied" in raised.value.why
-    assert "you may not speak with it" in raised.value.next_step
+    assert "usermod -aG docker" in raised.value.next_step
 
 
 def test_an_engine_that_hangs_does_not_hang_us(folder: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_container_that_was_killed_is_lost_and_says_how(folder: Path) -> None:
     with opened(container(), folder) as environment:
         done = _meanwhile(environment, "docker kill")
     assert done.ended == "lost"
-    assert "the engine was asked to stop the container" in done.error
+    assert "stop the container" in done.error
 
 
 def test_a_container_that_somebody_pauses_is_lost_in_its_time_and_says_so(
@@ -181,10 +181,10 @@ def test_a_container_that_somebody_pauses_is_lost_in_its_time_and_says_so(
     with opened(container(), folder) as environment:
         began = time.monotonic()
         done = _meanwhile(environment, "docker pause", timeout=2)
-        with pytest.raises(EnvironmentLost, match="did not answer 'run' in 6 s"):
+        with pytest.raises(EnvironmentLost, match="'run' in 6 s"):
             environment.put("/tmp/x", b"")
     assert done.ended == "lost"
-    assert "the engine was asked to pause the container" in done.error
+    assert "pause the container" in done.error
     assert time.monotonic() - began < 30
 
 
@@ -192,7 +192,7 @@ def test_a_hand_that_is_killed_is_lost_and_nobody_is_accused(folder: Path) -> No
     with opened(container(), folder) as environment:
         done = _meanwhile(environment, "kill")
     assert done.ended == "lost"
-    assert "its first process ended: die 137" in done.error
+    assert ": die 137" in done.error
 
 
 def test_memory_that_runs_out_in_a_command_is_told_and_the_next_one_runs(folder: Path) -> None:
@@ -341,7 +341,7 @@ def test_a_container_that_dies_under_a_call_is_started_anew_for_the_next(folder:
         with Engine() as engine:
             (mine,) = ours(engine)
             engine.api.kill(mine)
-        with pytest.raises(EnvironmentLost, match="the engine was asked to stop the container"):
+        with pytest.raises(EnvironmentLost, match="stop the container"):
             cache.observations(one, "sandbox", "workspace-write", SHARED)
         (seen,) = cache.observations(two, "sandbox", "workspace-write", SHARED)
         assert (seen.ended, seen.ready) == ("exit", True), seen

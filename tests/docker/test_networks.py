@@ -193,7 +193,7 @@ def test_a_neighbour_that_is_gone_is_no_finding_about_a_sandbox(
             one, two = environment.world(), environment.world()
             gone(engine, network.name)
             environment.clear(one)  # once, when all of a call is over
-            with pytest.raises(EnvironmentLost, match="has lost its neighbour"):
+            with pytest.raises(EnvironmentLost, match="lost its neighbour"):
                 environment.clear(two)
 
 

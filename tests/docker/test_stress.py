@@ -8,7 +8,7 @@ import pytest
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.generators.bad.catalogue import USER
-from pytest_codexsandbox.generators.stress import STRAINS, StressContext, named
+from pytest_codexsandbox.generators.stress import STRESS_CHECKS, StressContext, named
 from pytest_codexsandbox.generators.stress.atomic_replace import UNSEEN
 from pytest_codexsandbox.generators.stress.setup import NOT_THERE
 from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Intent, Marker
@@ -47,7 +47,7 @@ def environment() -> Iterator[Environment]:
 def asked(environment: Environment, kind: str, script: str, **more: Any) -> tuple[Finding, ...]:
     spec = Spec(scheme="cmd", text=script, words=("sh", "-c", script, "sh", "@CONFIG@", "@NETWORK@"))
     declaration = Declaration(markers=(Marker(begin="# BEGIN x", end="# END x"),), timeout=60.0)
-    bench = StressContext(
+    context = StressContext(
         generator=Generator(name="sh", spec=spec, declaration=declaration),
         environment=environment,
         version="0.163.0",
@@ -58,7 +58,7 @@ def asked(environment: Environment, kind: str, script: str, **more: Any) -> tupl
         named=named,
         **more,
     )
-    return STRAINS[kind](bench)
+    return STRESS_CHECKS[kind](context)
 
 
 def red(found: tuple[Finding, ...]) -> set[str]:

@@ -189,7 +189,7 @@ def test_the_preset_over_profiles_has_all_that_are_shipped_but_what_needs_an_eng
     asked = load.load("profiles").containers
     assert asked is not None
     ordinary = {name for name in SHIPPED.values("profiles") if not SHIPPED.profile(name).userns}
-    assert set(asked.profiles) == ordinary
+    assert set(asked.profiles) == ordinary, "a profile is also a line of matrix/presets/profiles.toml"
 
 
 def test_the_preset_over_profiles_asks_whether_a_sandbox_starts_and_nothing_else() -> None:

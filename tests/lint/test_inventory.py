@@ -1,32 +1,17 @@
 """Compares what users can name with tests/lint/inventory.toml: a clean-up cannot lose a promise or an option unseen.
 
-What is added is added to the file too. What goes away is named in GONE with the reason.
+`python -m tools.pages` adds what is new to the file. What goes away is named in GONE with the reason.
 """
 
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-from pytest_codexsandbox import cli
-from pytest_codexsandbox.commands import NAMES
-from pytest_codexsandbox.diagnosis.match import fingerprints
-from pytest_codexsandbox.generators.bad.catalogue import BAD
-from pytest_codexsandbox.matrix import load
-from pytest_codexsandbox.matrix.scenario_index import promises
-from pytest_codexsandbox.model.policy import POLICIES
-from pytest_codexsandbox.model.verdict import SIGNS
-from pytest_codexsandbox.pytest_plugin import options
-from pytest_codexsandbox.registry import data_folder
-from pytest_codexsandbox.reports.installed_formats import known_formats
-from pytest_codexsandbox.selftest import FAKES
-from tests.lint.tracked import ROOT
+from pytest_codexsandbox.errors import InputError
+from tools import inventory
 
-STORED: Final[dict[str, list[str]]] = tomllib.loads(
-    Path(__file__).with_name("inventory.toml").read_text(encoding="utf-8")
-)
+STORED: Final = inventory.stored()
 _REPLAY: Final = "python -m benchmarks.replay_floor: a measurement of maintainers, which no user needs"
 GONE: Final[dict[str, dict[str, str]]] = {
     "commands": {"replay-floor": _REPLAY},
@@ -36,45 +21,27 @@ GONE: Final[dict[str, dict[str, str]]] = {
         "diagnose --markdown": "python -m tools.pages: writes a page of a checkout",
     },
 }
-
-
-def inventory() -> dict[str, list[str]]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    axes = ("bwrap", "codex", "distros", "expectations", "generators", "profiles", "users")
-    found = {
-        "promises": {promise.id for promise, _ in promises(data_folder("scenarios"))},
-        "pytest options": {f"--codex-{name}" for name, *_ in options._OPTIONS},
-        "ini keys": {options.dest(name) for name, *_ in options._OPTIONS},
-        "commands": set(NAMES),
-        "command options": set(_command_options()),
-        "report formats": set(known_formats()),
-        "bad subjects": {fake.name for fake in FAKES},
-        "bad generators": {bad.name for bad in BAD},
-        "cases": {path.name for path in (data_folder("scenarios") / "generator" / "cases").iterdir() if path.is_dir()},
-        "presets": set(load.presets()),
-        "incidents": set(load.incidents()),
-        "policies": set(POLICIES),
-        "verdicts": {verdict.value for verdict in SIGNS},
-        "fingerprints": {one.id for one in fingerprints()},
-        "entry points": {f"{group}:{name}" for group, names in project["entry-points"].items() for name in names},
-    }
-    for axis in axes:
-        found[axis] = {path.stem for path in (data_folder("matrix") / axis).glob("*.toml")}
-    return {kind: sorted(names) for kind, names in found.items()}
-
-
-def _command_options() -> Iterator[str]:
-    for name in NAMES:
-        for action in cli.command_parser(name, cli.load(name))._actions:
-            for word in action.option_strings or [action.dest]:
-                yield f"{name} {word}"
-
-
-FOUND: Final = inventory()
+FOUND: Final = inventory.inventory()
 
 
 @pytest.mark.parametrize("kind", sorted({*STORED, *FOUND}))
 def test_nothing_is_lost_and_nothing_is_unlisted(kind: str) -> None:
     stored, found = set(STORED.get(kind, ())), set(FOUND.get(kind, ()))
-    assert sorted(stored - found) == sorted(GONE.get(kind, {})), "lost: bring it back, or name it in GONE and say why"
-    assert sorted(found - stored) == [], "new: add it to tests/lint/inventory.toml"
+    assert sorted(stored - found) == sorted(GONE.get(kind, {})), (
+        f"lost: bring it back, or name it in GONE of {__file__} and say why"
+    )
+    assert sorted(found - stored) == [], f"new: `{inventory.RENEW}` adds it to tests/lint/inventory.toml"
+
+
+def test_a_new_name_is_added_and_a_lost_one_stays() -> None:
+    text = inventory.written({"promises": ["a.b", "x.y"]}, {"promises": ["c.d", "x.y"], "ini keys": ["k"]})
+    assert tomllib.loads(text) == {"promises": ["a.b", "c.d", "x.y"], "ini keys": ["k"]}
+
+
+def test_entry_points_that_pip_has_not_read_are_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [*inventory.declared_points(), "codexsandbox.doors:new = package.door:NewDoor"]
+    monkeypatch.setattr(inventory, "declared_points", lambda: rows)
+    with pytest.raises(InputError) as caught:
+        inventory.inventory()
+    assert "codexsandbox.doors:new = package.door:NewDoor" in str(caught.value)
+    assert inventory.INSTALL in str(caught.value)

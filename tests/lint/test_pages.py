@@ -58,7 +58,13 @@ def test_every_command_that_is_named_exists(page: Path) -> None:
 @each_page
 def test_every_glob_that_is_named_matches_something(page: Path) -> None:
     cell = "debian-trixie~bwrap-distro~docker-default~root~codex-0.163.0"
-    names = [*(promise.id for promise, _ in promises(data_folder("scenarios"))), *POLICIES, cell, "user.x"]
+    names = [
+        *(promise.id for promise, _ in promises(data_folder("scenarios"))),
+        *POLICIES,
+        cell,
+        "user.x",
+        "version.is-printed",
+    ]
     for globs in re.findall(r"--codex-(?:only|skip)[ =]'?([a-z*][\w.*,~-]*)", text(page) or ""):
         unknown = [glob for glob in globs.split(",") if not any(fnmatchcase(name, glob) for name in names)]
         assert not unknown, unknown
@@ -101,6 +107,22 @@ def test_every_file_that_a_contributor_is_sent_to_exists() -> None:
     named = {path for row in rows for path in re.findall(r"`([\w.]+/[\w./]*)`", row) if not re.search("[A-Z]{3}", path)}
     assert len(named) > 40
     assert {path for path in named if not (ROOT / path).exists()} == set()
+
+
+ADDITIONS = (
+    "distribution", "bubblewrap", "security profile", "user", "preset", "promise", "act of a promise", "bad subject",
+    "kill rule", "check of generators", "nasty config", "generator", "fingerprint", "correction of a wrong cause",
+    "remedy", "known deviation", "suite", "backend", "door", "report format", "command", "page",
+)  # fmt: skip
+
+
+def test_every_addition_has_a_row_that_names_its_files() -> None:
+    table = (text(ROOT / "CONTRIBUTING.md") or "").partition("## I want to add a …")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", table.partition("The program writes")[0], re.MULTILINE)
+    named = {addition: files for addition, files, _ in rows[1:]}
+    assert [word for word in ADDITIONS if not any(addition.startswith(word) for addition in named)] == []
+    vague = [addition for addition, files in named.items() if not re.search(r"`[\w.]+/[\w./-]+`", files)]
+    assert vague == [], "name the file in the second column: `folder/NAME.toml`"
 
 
 def _prose(page: Path) -> str:

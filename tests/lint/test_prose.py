@@ -1,11 +1,13 @@
-"""Prose: every docstring and every page follows the rules."""
+"""Prose: every docstring, every page and every text for users follows the rules."""
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.lint.tracked import ROOT
-from tools import page_prose, prose
+from tools import page_prose, prose, string_prose
 
 GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 LONG = "The agent creates the world, starts Codex and looks at each path of the world " + "again and " * 5 + "again."
@@ -80,3 +82,52 @@ def test_the_glossary_has_at_most_25_words_each_once() -> None:
     words = re.findall(r"^\| ([a-z ]+) \| .+ \|$", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)[1:]
     assert 15 < len(words) <= 25
     assert words == sorted(set(words))
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("nobody could see the file", "'nobody'"),
+        ("a process of ours still runs", "'of ours'"),
+        ("whether a sandbox was on is not known", "begins with 'whether'"),
+        ("What Codex does with it", "begins with 'What'"),
+        ("the effect could not be seen from outside", ""),
+        ("where the engine masks /proc it stays masked", ""),
+    ],
+)
+def test_a_rule_is_seen_where_a_text_for_users_breaks_it(text: str, rule: str) -> None:
+    found = string_prose.broken_rule(text)
+    assert rule in found if rule else found == ""
+
+
+def test_strings_for_users_are_told_from_docstrings_and_short_ones() -> None:
+    source = """def f(x):
+    'Nobody reads this docstring here.'
+    return f'nobody has seen {x} at all', 'nobody', 'two of ' 'two pieces'
+"""
+    found = [text for _, text in string_prose.strings(ast.parse(source))]
+    assert found == ["nobody has seen … at all", "two of two pieces"]
+
+
+def test_a_text_of_the_data_is_found_by_its_key(tmp_path: Path) -> None:
+    (tmp_path / "matrix").mkdir()
+    data = """id = 'nobody is one id'
+why = 'nobody has one'
+[[row]]
+reason = 'nobody reads it aloud'
+texts = ['nobody said this pattern']
+"""
+    (tmp_path / "matrix" / "x.toml").write_text(data, encoding="utf-8")
+    assert [one.text for one in string_prose.texts(tmp_path)] == ["nobody reads it aloud"]
+    assert [place for place, _ in string_prose.findings(tmp_path)] == ["matrix/x.toml"]
+
+
+def test_each_listed_package_and_each_pattern_has_texts_for_users() -> None:
+    places = {one.place.partition(":")[0] for one in string_prose.texts(ROOT)}
+    modules = [place.removeprefix("pytest_codexsandbox/") for place in places if place.endswith(".py")]
+    assert {name.partition("/")[0] if "/" in name else "." for name in modules} == set(string_prose.PACKAGES)
+    assert [pattern for pattern in string_prose.DATA if not places & _files(pattern)] == []
+
+
+def _files(pattern: str) -> set[str]:
+    return {path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern)}

@@ -113,8 +113,8 @@ def by_name(name: str) -> Remedy:
 def test_what_was_shown_for_one_cause_is_not_told_as_proof_for_another() -> None:
     """Docker's own filter refuses another call than one that forgets mount."""
     remedy = by_name("no-filter")
-    assert shown(remedy, "userns-refused-by-outer-filter")[1].startswith("proved in docker-default with ")
-    assert shown(remedy, "mount-refused-by-seccomp")[1].startswith("proved in seccomp-plus-userns with ")
+    assert shown(remedy, "userns-refused-by-outer-filter")[1].startswith("proved in docker-default")
+    assert shown(remedy, "mount-refused-by-seccomp")[1].startswith("proved in seccomp-plus-userns")
     unproved = [(one.name, cause) for one in ALL if one.proofs for cause in one.causes if not one.proofs_for(cause)]
     assert unproved == [
         ("systempaths-unconfined", "fresh-proc-given-up"),
@@ -130,29 +130,30 @@ def test_with_bubblewrap_0_12_the_filter_alone_is_not_called_proved() -> None:
     cause = "userns-refused-by-outer-filter"
     for name in ("docker-filter-plus-bubblewrap", "podman-filter", "no-filter"):
         remedy = by_name(name)
-        assert shown(remedy, cause, IN_DOCKER) == (
-            "no better",
-            "does not help: tried in docker-default with bubblewrap 0.12",
-        )
+        turns, why = shown(remedy, cause, IN_DOCKER)
+        assert turns == "no better" and why.endswith("docker-default with bubblewrap 0.12")
         older = Where(family="bubblewrap before 0.12", profile="docker-default")
-        assert shown(remedy, cause, older) == ("green", "proved in docker-default with bubblewrap before 0.12")
+        turns, why = shown(remedy, cause, older)
+        assert turns == "green" and why.startswith("proved ") and why.endswith("before 0.12")
     helps = by_name("docker-filter-and-bare-proc")
-    assert shown(helps, cause, IN_DOCKER) == ("green", "proved in docker-default with bubblewrap 0.12")
+    turns, why = shown(helps, cause, IN_DOCKER)
+    assert turns == "green" and why.startswith("proved ") and "docker-default" in why
     newer = Where(family="bubblewrap 0.14", profile="docker-default")
-    assert shown(helps, cause, newer)[1].startswith("not proved with bubblewrap 0.14; proved in docker-default with ")
+    lacking, proved = shown(helps, cause, newer)[1].split("; ", 1)
+    assert lacking.startswith("not proved ") and lacking.endswith("bubblewrap 0.14")
+    assert proved.startswith("proved in docker-default")
     other = Where(family="bubblewrap 0.12", profile="cap-drop-all")
-    assert shown(helps, cause, other)[1] == (
-        "not proved in cap-drop-all; proved in docker-default with bubblewrap 0.12"
-    )
+    lacking, proved = shown(helps, cause, other)[1].split("; ")
+    assert lacking == "not proved in cap-drop-all" and proved.startswith("proved in docker-default")
 
 
 def test_a_price_follows_the_profile() -> None:
     stays, bare = by_name("docker-filter-plus-bubblewrap"), by_name("docker-filter-and-bare-proc")
     masked, open_ = Where(masked=True), Where(masked=False)
-    assert "/proc stays masked, so that" in price(stays, masked)
+    assert "/proc stays masked" in price(stays, masked)
     assert price(stays, open_) == stays.price
-    assert "where the engine masks /proc it stays masked" in price(stays, ANYWHERE)
-    assert "is bare" in price(bare, masked)
+    assert "engine masks /proc" in price(stays, ANYWHERE) and "engine masks" not in price(stays, masked)
+    assert "are exposed" in price(bare, masked)
     assert price(bare, open_) == bare.price
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import pytest
 
@@ -14,6 +14,7 @@ from pytest_codexsandbox.api import declared
 from pytest_codexsandbox.harness.baseline_checks import STANDING
 from pytest_codexsandbox.harness.suites.installed import installed_suites
 from pytest_codexsandbox.harness.trial import RealTrial
+from pytest_codexsandbox.model import generator_suite
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
@@ -21,6 +22,7 @@ from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.suite_traits import SANDBOX
 from pytest_codexsandbox.registry import data_folder
+from pytest_codexsandbox.suite_protocols import Suite
 
 OF_GENERATORS = {
     "holds",
@@ -34,10 +36,22 @@ OF_GENERATORS = {
     "loses_nothing_together",
     "survives_being_killed",
 }
+OWN_TRIALS = (SANDBOX, generator_suite.NAME)  # their fixtures are described in pytest_codexsandbox/api.py
+OTHERS = [suite for name, suite in installed_suites().items() if name not in OWN_TRIALS]
+
+
+def evidence_of(suite: Suite[Any]) -> set[str]:
+    """Returns the public methods of the trial in `class MySuite(Suite[MyTrial])`."""
+    (trial,) = get_args(next(base for base in vars(type(suite))["__orig_bases__"] if get_origin(base) is Suite))
+    return {name for name, value in vars(trial).items() if callable(value) and not name.startswith("_")}
+
+
 EVIDENCE = {"refused", "allowed", "says", "clean", "confined", "standing_evidence"} | OF_GENERATORS
+EVIDENCE |= {name for suite in OTHERS for name in evidence_of(suite)}
 CONTROLS = {"control_row", "control_look", "control_values", "controlled"}
 CODES = {"returncode", "code", "exit", "exit_code", "status"}
 ALLOWED_IMPORTS = re.compile(r"pytest_codexsandbox\.(api|model\.(act|policy))|hashlib|json|signal")
+SUITES = {type(suite).__module__ for suite in OTHERS}  # for the type of a fixture
 FILES = sorted(data_folder("scenarios").glob("*/test_*.py"))
 TOPICS = {
     "network": ("network", "dns"),
@@ -89,14 +103,14 @@ def _imports(tree: ast.AST) -> Iterator[str]:
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         for name in names:
-            if not ALLOWED_IMPORTS.fullmatch(name):
-                yield f"{_line(node)}: a scenario needs api, model.act and model.policy, not {name}"
+            if not ALLOWED_IMPORTS.fullmatch(name) and name not in SUITES:
+                yield f"{_line(node)}: a scenario needs api, model.act, model.policy or its own suite, not {name}"
 
 
 def _test(node: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> Iterator[str]:
     calls = set(_calls(node, functions))
     if not calls & EVIDENCE:
-        yield f"{node.lineno}: {node.name} gives no evidence"
+        yield f"{node.lineno}: {node.name} gives no evidence: call one of {', '.join(sorted(EVIDENCE))}"
     if "says" in calls and not calls & CONTROLS:
         yield f"{node.lineno}: {node.name} says something without looking at its control"
     if any(isinstance(inner, ast.Return | ast.If | ast.For | ast.While) for inner in ast.walk(node)):
@@ -238,11 +252,13 @@ def test_promise_ids_and_file_names_are_unique() -> None:
 
 @each_promise
 def test_a_promise_is_complete(path: Path, promise: Promise, function: Callable[..., object]) -> None:
-    assert promise.topic in TOPICS.get(path.parent.name, (path.parent.name,))
+    topics = TOPICS.get(path.parent.name, (path.parent.name,))
+    assert promise.topic in topics, f"{promise.id} in scenarios/{path.parent.name}: the topic of an id is its folder"
     assert promise.policies and set(promise.policies) <= set(installed_suites()[promise.suite].traits.policies)
     assert promise.source.startswith("https://") or has_heading(promise.source)
-    if promise.suite != SANDBOX:
+    if promise.suite == generator_suite.NAME:
         assert promise.over and promise.kind == "generator" and promise.needs == "nothing"
+    if promise.suite != SANDBOX:
         return
     assert promise.acts or (promise.call and promise.call.argv), "nothing is done"
     if promise.call and promise.call.argv:
@@ -302,7 +318,7 @@ def test_a_scenario_over_a_call_that_showed_nothing_never_holds(
     asked: set[str] = set()
     for policy in promise.policies:
         for case in promise.cases:
-            seen = [blank(policy)] * (promise.call.copies if promise.call else 1)
+            seen = (blank(policy),) * (promise.call.copies if promise.call else 1)
             key = Key(cell="c", door="sandbox", policy=policy, promise=promise.id, case=case)
             trial = Watched(key, promise, seen=seen, control=seen, started=SandboxState(state="on", why=""))
             trial.asked = asked

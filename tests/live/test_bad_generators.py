@@ -42,8 +42,8 @@ def told(shop: CaseRunner, bad: Bad) -> tuple[CaseRun, Declaration]:
     return shop.run_case(one, case, bad.wish, version="0.163.0"), declaration
 
 
-def broken(story: CaseRun, declaration: Declaration) -> set[str]:
-    found = {promise: CHECKS[promise](story, declaration) for promise in CHECKS}
+def broken(case_run: CaseRun, declaration: Declaration) -> set[str]:
+    found = {promise: CHECKS[promise](case_run, declaration) for promise in CHECKS}
     assert all(one.skipped or one.control_held for rows in found.values() for one in rows), found
     return {promise for promise, rows in found.items() if any(not one.held and not one.skipped for one in rows)}
 
@@ -57,14 +57,16 @@ def test_it_is_caught_by_its_promises_and_by_no_others(shop: CaseRunner, bad: Ba
 
 @pytest.mark.parametrize("bad", PREVENTED, ids=lambda bad: bad.name)
 def test_it_does_not_get_what_it_reaches_for(shop: CaseRunner, bad: Bad) -> None:
-    story, declaration = told(shop, bad)
-    assert [REACHED in run.stdout for run in story.runs] == [False] * 3
-    assert [run.code for run in story.runs] == [0] * 3, "it got as far as its end"
-    assert broken(story, declaration) == set()
+    case_run, declaration = told(shop, bad)
+    assert [REACHED in run.stdout for run in case_run.runs] == [False] * 3
+    assert [run.code for run in case_run.runs] == [0] * 3, "it got as far as its end"
+    assert broken(case_run, declaration) == set()
 
 
 def test_the_good_one_breaks_nothing_on_their_files(shop: CaseRunner) -> None:
     good = generator_specs.of_declaration("good")
     for config in dict.fromkeys(bad.config for bad in BAD):
-        story = shop.run_case(good, Case(id="c", why="w", config=config), Intent(roots=("@ROOT0@",)), version="0.163.0")
-        assert broken(story, good.declaration) == set(), config
+        case_run = shop.run_case(
+            good, Case(id="c", why="w", config=config), Intent(roots=("@ROOT0@",)), version="0.163.0"
+        )
+        assert broken(case_run, good.declaration) == set(), config

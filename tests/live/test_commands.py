@@ -79,7 +79,7 @@ def recorded(folder: Path) -> list[CallLine]:
             for policy in (READ_ONLY, NETWORK):
                 cache.observations(cell, "sandbox", policy, SHARED)
             cache.control(cell, SHARED)
-    lines = [line for line in events.lines if isinstance(line, CallLine)]
+    lines = [line for line in events.pending.lines if isinstance(line, CallLine)]
     for line in lines:
         journal.write(line)
     journal.close()

@@ -19,9 +19,9 @@ def test_the_exemplary_generator_keeps_every_promise_on_generated_documents(shop
     applied: list[bool] = []
 
     def tell(case: Case) -> CaseRun:
-        story = shop.run_case(good, case, WISH, version="0.163.0")
-        applied.append(not story.first.refused)
-        return story
+        case_run = shop.run_case(good, case, WISH, version="0.163.0")
+        applied.append(not case_run.first.refused)
+        return case_run
 
     hunt(tell, CHECKS.values(), good.declaration, examples=150)
     assert sum(applied) > len(applied) / 2, "what it declines shows little"

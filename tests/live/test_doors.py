@@ -5,14 +5,12 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.contract.door import DoorContract
-from pytest_codexsandbox.doors.app_server import AppServerDoor
 from pytest_codexsandbox.doors.controls import BareBwrapDoor
-from pytest_codexsandbox.doors.exec_turn import ExecDoor
-from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.observation import Observation, look_key
 from pytest_codexsandbox.model.policy import FULL_ACCESS, NETWORK, NO_TMP, POLICIES, READ_ONLY, ROOTS, WORKSPACE_WRITE
 from pytest_codexsandbox.protocols import Door, Environment, Subject
+from pytest_codexsandbox.registry import load_plugin, measured_doors
 from tests.fakes.toy_door import ToyDoor
 
 pytestmark = pytest.mark.live
@@ -31,7 +29,7 @@ OPEN = {
     FULL_ACCESS: set(PLACES),
 }
 PATIENT = Call(timeout=120.0)
-CODEX: tuple[Door, ...] = (SandboxDoor(), AppServerDoor(), ExecDoor())
+CODEX: tuple[Door, ...] = tuple(load_plugin("doors", name)() for name in measured_doors())
 
 
 class Live(DoorContract):
@@ -44,12 +42,15 @@ class Live(DoorContract):
         return codex
 
 
-class TestSandboxDoor(Live):
+class TestInstalledDoor(Live):
+    """Each door that a matrix file may name."""
+
     policies = tuple(policy for policy in POLICIES if policy != FULL_ACCESS)
 
-    @pytest.fixture
-    def door(self) -> Door:
-        return SandboxDoor()
+    @pytest.fixture(params=CODEX, ids=lambda door: door.name)
+    def door(self, request: pytest.FixtureRequest) -> Door:
+        made: Door = request.param
+        return made
 
 
 class TestToyDoor(Live):
@@ -58,22 +59,6 @@ class TestToyDoor(Live):
     @pytest.fixture
     def door(self) -> Door:
         return ToyDoor()
-
-
-class TestAppServerDoor(Live):
-    policies = tuple(policy for policy in POLICIES if policy != FULL_ACCESS)
-
-    @pytest.fixture
-    def door(self) -> Door:
-        return AppServerDoor()
-
-
-class TestExecDoor(Live):
-    policies = tuple(policy for policy in POLICIES if policy != FULL_ACCESS)
-
-    @pytest.fixture
-    def door(self) -> Door:
-        return ExecDoor()
 
 
 class TestBareBwrapDoor(Live):

@@ -15,7 +15,7 @@ from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.doors.exec_turn import ExecDoor
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.doors.support.app_server_client import AskingServer
-from pytest_codexsandbox.doors.support.call_environ import surroundings
+from pytest_codexsandbox.doors.support.call_settings import surroundings
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.generator import GeneratedConfig, GeneratedFile

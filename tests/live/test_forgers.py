@@ -99,4 +99,4 @@ def test_the_sandbox_of_the_battery_is_no_witness_for_another_call() -> None:
     measured = [record for record in records.values() if record.verdict is not Verdict.NOT_APPLICABLE]
     assert len(measured) > 15
     assert {record.verdict for record in measured if record not in start} == {Verdict.BROKEN}, records
-    assert all("not read from outside" in record.reason for record in measured if record not in start)
+    assert all("not inspected from outside" in record.reason for record in measured if record not in start)

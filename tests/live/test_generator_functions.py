@@ -44,9 +44,9 @@ def write(asked: {annotation}):
 
 def test_an_entry_point_leads_to_a_function(shop: CaseRunner) -> None:
     (good,) = asked(["ep:good"])
-    story = told(shop, good)
-    assert b"workspace-write" in story.first.files[CONFIG].content
-    assert story.runs[2].files[CONFIG].content == story.first.files[CONFIG].content
+    case_run = told(shop, good)
+    assert b"workspace-write" in case_run.first.files[CONFIG].content
+    assert case_run.runs[2].files[CONFIG].content == case_run.first.files[CONFIG].content
 
 
 @pytest.mark.parametrize(
@@ -100,5 +100,5 @@ def test_a_module_that_cannot_be_imported_is_not_started(shop: CaseRunner, text:
 def test_state_of_a_module_is_not_carried_from_call_to_call(shop: CaseRunner) -> None:
     with run_folder() as folder:
         text = "seen = []\ndef write(asked):\n    seen.append(1)\n    print(len(seen))\n"
-        story = told(shop, of_file(module(folder, text)))
-    assert [run.stdout for run in story.runs] == ["1\n"] * 3
+        case_run = told(shop, of_file(module(folder, text)))
+    assert [run.stdout for run in case_run.runs] == ["1\n"] * 3

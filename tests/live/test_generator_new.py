@@ -24,16 +24,18 @@ def test_it_passes_every_check_on_ordinary_files(shop: CaseRunner, language: str
     with run_folder() as folder:
         assert cli.main(["generator", "new", "my-own", "--lang", language, "--folder", str(folder)]) == 0
         generator = of_file(folder / "my-own.toml")
-        stories = [shop.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0") for case in cases]
+        case_runs = [shop.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0") for case in cases]
     applied = [
-        story for story in stories if b"workspace-write" in story.first.files[CONFIG].content or story.first.refused
+        case_run
+        for case_run in case_runs
+        if b"workspace-write" in case_run.first.files[CONFIG].content or case_run.first.refused
     ]
     assert len(applied) > len(cases) / 2
     wrong = [
-        f"{story.case.id}: {promise}: {found.saw}"
-        for story in stories
+        f"{case_run.case.id}: {promise}: {found.saw}"
+        for case_run in case_runs
         for promise, check in CHECKS.items()
-        for found in check(story, generator.declaration)
+        for found in check(case_run, generator.declaration)
         if not found.skipped and not found.held
     ]
     assert wrong == []

@@ -111,7 +111,7 @@ SAYS = "F effective.says-what-was-asked denied"
 @pytest.mark.parametrize(
     ("script", "case", "seen"),
     [
-        (SERVER, "01-none", "asked     nothing about roots and network"),  # a policy is none of its business
+        (SERVER, "01-none", "request   nothing about roots and network"),  # a policy is none of its business
         (MODE, "01-empty", "codex     says: workspace-write, network off"),  # the same one for everybody
         (MODE, "02-ends-in-tui", f"{SAYS} (captured)"),  # not in force here
         (FREE, "01-none", "F effective.says-what-was-asked leak (another-mode)"),  # full access was not asked for

@@ -36,11 +36,11 @@ def walled() -> Iterator[CaseRunner]:
 
 # ---- what it is told
 def test_three_runs_are_on_the_same_files(shop: CaseRunner) -> None:
-    story = told(shop, sh('echo "# $CXG_PLATFORM $0" >> "$1"', "@CONFIG@"))
-    assert [run.files[CONFIG].content.count(b"# linux sh\n") for run in story.runs] == [1, 2, 3]
-    assert story.before[CONFIG].content == CASE.config
-    assert story.alone == b"# linux sh\n"
-    assert bool(story.confined) is bool(shop.confined)
+    case_run = told(shop, sh('echo "# $CXG_PLATFORM $0" >> "$1"', "@CONFIG@"))
+    assert [run.files[CONFIG].content.count(b"# linux sh\n") for run in case_run.runs] == [1, 2, 3]
+    assert case_run.before[CONFIG].content == CASE.config
+    assert case_run.alone == b"# linux sh\n"
+    assert bool(case_run.confined) is bool(shop.confined)
 
 
 def test_the_request_says_the_same_in_its_file_and_in_the_environment(shop: CaseRunner) -> None:
@@ -55,9 +55,11 @@ pathlib.Path(asked["config"]).write_text(f"# run {asked['run']}\\n")
 result = {"argv": ["-c", "a=b"], "env": {"A": "b"}, "unset": ["C"], "warnings": ["hm"]}
 json.dump(result, open(os.environ["CXG_RESULT"], "w"))
 """
-    story = told(shop, python(script))
-    assert [run.files[CONFIG].content for run in story.runs] == [b"# run 1\n", b"# run 2\n", b"# run 3\n"], story.first
-    given = story.first
+    case_run = told(shop, python(script))
+    assert [run.files[CONFIG].content for run in case_run.runs] == [b"# run 1\n", b"# run 2\n", b"# run 3\n"], (
+        case_run.first
+    )
+    given = case_run.first
     assert (given.argv, given.env, given.unset, given.warnings) == (("-c", "a=b"), {"A": "b"}, ("C",), ("hm",))
     assert given.told
 
@@ -69,19 +71,19 @@ def test_nothing_of_our_environment_is_inherited(shop: CaseRunner, monkeypatch: 
 
 def test_a_result_that_is_forged_or_malformed_is_said_and_not_believed(shop: CaseRunner) -> None:
     for words, why in (
-        ("{", "not what a result is"),
-        ('{"argv": [1]}', "not what a result is"),
-        ('{"files": ["/etc/passwd"]}', "none of its own"),
-        ('{"files": ["@HOME@/../../x"]}', "none of its own"),
-        ('{"argv": ["a\\\\u0000b"]}', "no program can be given"),
-        ('{"env": {"A=B": "c"}}', "no program can be given"),
+        ("{", "malformed"),
+        ('{"argv": [1]}', "malformed"),
+        ('{"files": ["/etc/passwd"]}', "outside its folders"),
+        ('{"files": ["@HOME@/../../x"]}', "outside its folders"),
+        ('{"argv": ["a\\\\u0000b"]}', "NUL"),
+        ('{"env": {"A=B": "c"}}', "NUL"),
     ):
         given = first(shop, sh('printf "$2" > "$1"', "@RESULT@", words))
         assert why in given.error, (words, given)
         assert not given.told
         assert given.argv == ()
     linked = first(shop, sh('ln -s /etc/passwd "$1"', "@RESULT@"))
-    assert "a symlink, no file" in linked.error
+    assert "symlink" in linked.error
 
 
 def test_how_it_starts_codex_is_what_it_gives_back(shop: CaseRunner) -> None:
@@ -89,7 +91,7 @@ def test_how_it_starts_codex_is_what_it_gives_back(shop: CaseRunner) -> None:
         shop,
         sh("codex --version; cd /; A=b codex -s read-only app-server -c x=y --config=z=1 -- -c no", scheme="launch"),
     )
-    assert "no Codex was given" in given.stderr, "a question that nobody can answer is not swallowed"
+    assert "this generator has no Codex" in given.stderr, "a question that nobody can answer is not swallowed"
     assert [launch.work for launch in given.launches] == [False, True]
     assert given.argv == ("-s", "read-only", "-c", "x=y", "--config=z=1")
     assert given.env == {"A": "b"}
@@ -101,10 +103,10 @@ def test_how_it_starts_codex_is_what_it_gives_back(shop: CaseRunner) -> None:
 # ---- what goes wrong
 def test_one_that_hangs_is_ended_and_not_asked_again(shop: CaseRunner) -> None:
     begun = time.monotonic()
-    story = told(shop, sh("echo begun; sleep 1000", timeout=1.0))
-    assert [run.ended for run in story.runs] == ["timeout"]
-    assert story.first.stdout == "begun\n"
-    assert "not done after" in story.first.error
+    case_run = told(shop, sh("echo begun; sleep 1000", timeout=1.0))
+    assert [run.ended for run in case_run.runs] == ["timeout"]
+    assert case_run.first.stdout == "begun\n"
+    assert "not finished after" in case_run.first.error
     assert time.monotonic() - begun < GENEROUS
 
 
@@ -145,7 +147,7 @@ def test_files_without_an_end_are_cut(shop: CaseRunner) -> None:
     assert "it wrote" in given.error
     many = first(shop, sh('i=0; while :; do i=$((i+1)); : > "$1/$i"; done', "@HOME@"))
     assert "files" in many.error
-    assert "more was written than anybody looks at" in many.error
+    assert "limit" in many.error
 
 
 def test_what_lies_beside_a_tool_is_not_what_it_wrote(walled: CaseRunner) -> None:
@@ -173,9 +175,9 @@ def test_one_that_asks_has_nobody_to_answer(shop: CaseRunner) -> None:
 
 
 def test_one_that_deletes_its_home_is_seen_and_the_next_has_one(shop: CaseRunner) -> None:
-    story = told(shop, sh('rm -rf "$HOME"'))
-    assert story.first.files["@HOME@"].kind == "missing"
-    assert CONFIG not in story.first.files
+    case_run = told(shop, sh('rm -rf "$HOME"'))
+    assert case_run.first.files["@HOME@"].kind == "missing"
+    assert CONFIG not in case_run.first.files
     assert told(shop, sh("true")).before[CONFIG].content == CASE.config
 
 
@@ -187,9 +189,9 @@ def test_folders_that_it_shuts_are_opened_again_for_the_next(shop: CaseRunner) -
 
 
 def test_one_that_does_nothing_is_told_as_it_was(shop: CaseRunner) -> None:
-    story = told(shop, sh("exit 0"))
-    assert story.first.files == story.before
-    assert story.alone is None
+    case_run = told(shop, sh("exit 0"))
+    assert case_run.first.files == case_run.before
+    assert case_run.alone is None
 
 
 def test_death_by_a_signal_stays_one(shop: CaseRunner) -> None:
@@ -209,7 +211,7 @@ def test_one_that_finds_no_room_on_a_full_disk_has_shown_nothing(
     assert first(shop, declines).code == 1, "there is room: what it says is its own word"
     monkeypatch.setattr(disk_space, "least", lambda places: 4096)
     assert first(shop, sh("exit 1")).code == 1, "it says nothing of it"
-    with pytest.raises(HarnessError, match="the disk is full"):
+    with pytest.raises(HarnessError, match="disk"):
         first(shop, declines)
 
 
@@ -222,7 +224,7 @@ def test_a_program_that_has_gone_is_an_outcome(shop: CaseRunner) -> None:
 
 def test_one_that_wants_codex_is_not_run_without_one(shop: CaseRunner) -> None:
     given = first(shop, sh("codex", codex_on_path=True))
-    assert (given.ended, "has no Codex for it" in given.error) == ("not-started", True)
+    assert (given.ended, "no Codex" in given.error) == ("not-started", True)
 
 
 # ---- walls
@@ -292,16 +294,18 @@ def test_one_that_needs_a_network_is_told_where_it_can_have_one(walled: CaseRunn
 def test_a_case_may_begin_with_what_the_generator_itself_writes(shop: CaseRunner) -> None:
     writes = sh('printf "# begin\\na = 1\\n# end\\n" >> "$1"', "@CONFIG@")
     case = Case(id="twice", why="two copies", config=b"@BLOCK@\nx = 1\n@BEGIN@\n@BLOCK@", needs_block=True)
-    story = told(shop, writes, case)
-    assert story.before[CONFIG].content == b"# begin\na = 1\n# end\nx = 1\n# begin\n# begin\na = 1\n# end"
+    case_run = told(shop, writes, case)
+    assert case_run.before[CONFIG].content == b"# begin\na = 1\n# end\nx = 1\n# begin\n# begin\na = 1\n# end"
 
 
 def test_a_folder_may_be_closed_to_who_writes_there(walled: CaseRunner) -> None:
     case = Case(id="closed", why="nobody may make a file there", config=CASE.config, folder_mode=0o555)
-    story = told(walled, sh('touch "$1/new" || echo refused; echo "# more" >> "$1/config.toml"', "@CODEX_HOME@"), case)
-    assert "refused" in story.first.stdout
-    assert "@CODEX_HOME@/new" not in story.first.files
-    assert story.first.files[CONFIG].content == b'# mine\nmodel = "x"\n# more\n', "an open file may still be written"
+    case_run = told(
+        walled, sh('touch "$1/new" || echo refused; echo "# more" >> "$1/config.toml"', "@CODEX_HOME@"), case
+    )
+    assert "refused" in case_run.first.stdout
+    assert "@CODEX_HOME@/new" not in case_run.first.files
+    assert case_run.first.files[CONFIG].content == b'# mine\nmodel = "x"\n# more\n', "an open file may still be written"
     assert told(walled, sh(': > "$1/new"', "@CODEX_HOME@")).first.code == 0, "the next case has its own"
 
 

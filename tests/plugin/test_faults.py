@@ -1,6 +1,7 @@
 """A run that ends in any way leaves a readable journal, a state for every planned key, and nothing that still runs."""
 
 import os
+import re
 import signal
 import sys
 import time
@@ -86,7 +87,7 @@ def test_workers_of_a_run_that_is_interrupted_stop_at_their_next_item(matrix: Ma
     run = matrix.run("-n2", files={"interrupts.py": INTERRUPTS}, plugins=("xdist.plugin", "interrupts"))
     assert run.code == 2, run.out
     said = (run.reports[0].parents[2] / "said").read_text()
-    assert said.startswith("the run was interrupted after 1"), said
+    assert "after 1" in said, said
     assert not (run.reports[0].parent / "stop").exists()
     assert run.journal.end is not None
 
@@ -139,7 +140,7 @@ def test_a_journal_that_does_not_say_what_the_run_found_is_no_success(
     plugin = CHANGES_A_LINE.format(before=before, after=after)
     run = matrix.run("--codex-only=filesystem.workspace-writable", files={"conftest.py": plugin})
     assert run.code == 11, run.out
-    assert "exit 11: the journal is incomplete: " in run.out and said in run.out
+    assert "exit 11: " in run.out and said in run.out
 
 
 def test_a_report_that_cannot_be_written_is_no_success(matrix: Matrix) -> None:
@@ -152,8 +153,8 @@ def test_a_report_that_cannot_be_written_is_no_success(matrix: Matrix) -> None:
     words = ("--codex-only=process.exit-code-kept", "--codex-report=html,markdown")
     run = matrix.run(*words, files={"conftest.py": plugin})
     assert run.code == 11, run.out
-    assert "index.html could not be written: Is a directory" in run.out
-    assert "exit 11: asked for and not written: index.html" in run.out
+    assert "Is a directory" in run.out
+    assert re.search(r"exit 11: .* not written: index\.html", run.out)
     folder = run.reports[0].parent
     assert (folder / "report.md").is_file()  # the others are there
     assert list(folder.glob(".*.part")) == []
@@ -168,15 +169,15 @@ def test_a_renderer_that_fails_leaves_the_screen_and_is_no_success(matrix: Matri
     words = ("--codex-only=process.exit-code-kept", "--codex-report=markdown")
     run = matrix.run(*words, files={"conftest.py": plugin})
     assert run.code == 11, run.out
-    assert "report.md could not be made: IndexError: list index out of range" in run.out
-    assert "exit 11: asked for and not written: report.md" in run.out
+    assert "IndexError: list index" in run.out
+    assert re.search(r"exit 11: .* not written: report\.md", run.out)
 
 
 def test_what_another_plugin_makes_of_the_exit_code_is_not_lost(matrix: Matrix) -> None:
     plugin = "def pytest_sessionfinish(session):\n    session.exitstatus = 1\n"
     run = matrix.run("--codex-only=filesystem.outside-mode-refused", files={"conftest.py": plugin})
     assert run.code == 1, run.out
-    assert "failed outside the matrix" in run.out
+    assert " failed outside " in run.out
 
 
 def test_a_fault_of_another_plugin_at_the_end_leaves_a_journal_without_end_and_nothing_else(matrix: Matrix) -> None:
@@ -220,7 +221,7 @@ def test_a_run_whose_starts_are_all_known_to_fail_is_no_success(matrix: Matrix, 
     counts = run.journal.counts()
     assert counts["expected"] and counts["unconfined"] and not counts["violates"] + counts["stale"], run.out
     assert run.code == 11, run.out
-    assert "exit 11: no sandbox was on in the whole run" in run.out
+    assert "exit 11: no sandbox was on" in run.out
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.harness.feasibility import CONTAINERS
 from tests.plugin.conftest import Done, Matrix
 
 pytestmark = pytest.mark.live
@@ -40,7 +41,7 @@ def listening(folder: Path, *, mode: int) -> Iterator[str]:
 def is_one_error(run: Done, cold: Path, why: str) -> None:
     assert run.code == 4, run.out
     assert run.out.count("ERROR: ") == 1
-    assert "nothing can be measured: the container engine does not answer" in run.out
+    assert "nothing can be measured: " in run.out and "unix:///" in run.out
     assert why in run.out
     assert "DOCKER_HOST=" in run.out, "what to type next"
     assert run.reports == []
@@ -90,7 +91,7 @@ def test_the_plan_ends_with_the_same_error(matrix: Matrix, tmp_path: Path) -> No
     )
     assert done.returncode == 4, done.stdout
     assert done.stdout == ""
-    assert done.stderr.startswith("codexsandbox: nothing can be measured: the container engine does not answer")
+    assert done.stderr.startswith("codexsandbox: nothing can be measured: ")
 
 
 @pytest.mark.parametrize("words", [(), ("-n2",)])
@@ -108,8 +109,8 @@ def test_what_can_be_measured_is_and_the_run_is_no_success(matrix: Matrix, words
     early, sep, closing = run.out.partition("legend")
     assert sep
     for part in (early, closing):  # as soon as it is known, and in the summary
-        assert " ".join(part.split()).count("the container engine does not answer") == 1
-    assert "exit 11: asked for and not measured: every cell in a container" in run.out
+        assert " ".join(part.split()).count("container engine") == 1
+    assert f"not measured: {CONTAINERS}" in run.out
     assert {record.verdict.value for record in run.journal.states().values()} == {"conforms"}
     (gone,) = [one for one in run.journal.plan.not_planned if one.required]
-    assert (gone.what, gone.kind) == ("every cell in a container", "unavailable")
+    assert (gone.what, gone.kind) == (CONTAINERS, "unavailable")

@@ -1,5 +1,6 @@
 """Generators through pytest: the same matrix with workers, a Codex that lies about their files, and bad luck."""
 
+import re
 import signal
 import sys
 import textwrap
@@ -269,7 +270,7 @@ def test_that_nothing_confines_them_is_a_verdict_and_no_green_one(matrix: Matrix
     assert free.code == 0, free.out
     assert verdicts(free, TRUST) == {("unconfined", "")}
     assert "unconfined — " in free.out
-    assert "NOT TO BE BELIEVED" not in free.out
+    assert "NOT TRUSTWORTHY" not in free.out
     strict = matrix.run(*words, "--codex-generator-unconfined", "--codex-strict")
     assert strict.code == 1, strict.out
     assert "strict: 1 unconfined" in strict.out
@@ -312,9 +313,9 @@ def test_each_row_of_a_decision_matrix_is_red_or_green_by_its_own_word(matrix: M
     assert [found[name, "row-02"].verdict for name in (SAYS, DOES)] == [Verdict.VIOLATES] * 2
     assert [found[name, "row-04"].verdict for name in (SAYS, DOES)] == [Verdict.CONFORMS] * 2
     reasons = [found[name, case].reason for name in (SAYS, DOES, agrees) for case in ("row-03", "row-05")]
-    assert set(reasons) == {
-        "the row speaks of Codex <0.150, and this is 0.163.0",
-        "for Codex 0.163.0 row-04 decides, whatever else is asked",
-    }
+    assert sorted(tuple(re.findall(r"<?0\.\d+\.?\d*|row-\d+", reason)) for reason in set(reasons)) == [
+        ("0.163.0", "row-04"),
+        ("<0.150", "0.163.0"),
+    ]
     assert "--case row-02 --codex-bin" in run.out
     assert "mine.toml" in run.out.partition("again")[2]

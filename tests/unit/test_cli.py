@@ -49,9 +49,21 @@ def test_every_command_explains_itself_with_examples(name: str, capsys: pytest.C
     shown = capsys.readouterr().out
     assert f"usage: codexsandbox {name}" in shown
     assert "examples:" in shown
-    module = cli.load(name)
-    assert module.EXAMPLES
-    assert cli.first_line(module) in shown.replace("%", "%%")
+    assert cli.load(name).EXAMPLES
+    first = cli.first_line(name)
+    assert first and first in shown.replace("%", "%%")
+
+
+def test_help_imports_no_command_and_no_door() -> None:
+    code = (
+        "import sys; from pytest_codexsandbox import cli\n"
+        "try: cli.main(['--help'])\n"
+        "except SystemExit: print('then', *sorted(sys.modules))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    loaded = [name.removeprefix("pytest_codexsandbox.") for name in out.partition("\nthen ")[2].split()]
+    assert "cli" in loaded
+    assert not [name for name in loaded if name.startswith(("commands.", "doors", "harness", "generators"))]
 
 
 def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,7 +74,7 @@ def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_command_is_answered_with_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["docter"]) == 4
     shown = capsys.readouterr().err
-    assert "did you mean 'doctor'?" in shown
+    assert "'doctor'?" in shown
     assert "Traceback" not in shown
 
 
@@ -80,7 +92,8 @@ def test_an_option_before_the_command_is_refused_and_not_dropped(
     with pytest.raises(SystemExit) as ended:
         cli.main(["--json", "plan"])
     assert ended.value.code == 4
-    assert "--json stands before the command; options follow it: codexsandbox plan" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--json" in said and "codexsandbox plan" in said
 
 
 def test_an_unknown_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,7 +176,8 @@ def test_no_room_for_what_is_printed_is_no_fault_of_ours(word: str) -> None:
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
     assert done.returncode == 4
     # Which of them it was the kernel does not say.
-    assert done.stderr == b"codexsandbox: no room for what it prints, or for a file: No space left on device\n"
+    assert done.stderr.startswith(b"codexsandbox: ") and done.stderr.endswith(b": No space left on device\n")
+    assert done.stderr.count(b"\n") == 1
 
 
 def test_another_pipe_that_breaks_is_a_fault_of_ours(
@@ -222,7 +236,7 @@ def test_run_passes_on_what_it_does_not_know_in_its_order(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("rest", [("releases",), ("-q", "tests", "local"), ("tests", "./my.toml")])
 def test_run_says_how_a_preset_is_given(rest: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="expects a path") as caught:
+    with pytest.raises(InputError, match="path to tests") as caught:
         pytest_words("", rest)
     assert caught.value.next_step == f"codexsandbox run --preset {rest[-1]}"
 

@@ -45,7 +45,7 @@ def test_a_door_that_says_nothing_has_every_default(folder: Path) -> None:
     install(folder)
     door = load_plugin("doors", "toy")()
     assert (door.needs, door.probes_full_access, door.refuses(("-s", "read-only"))) == ((), False, "")
-    with pytest.raises(Exception, match="the door toy cannot be asked by what a generator writes"):
+    with pytest.raises(Exception, match="door toy"):
         door.configured(lambda world, policy: None)
 
 
@@ -59,25 +59,26 @@ def test_no_door_of_another_package_becomes_a_default(folder: Path, tmp_path: Pa
 
 def test_two_defaults_for_one_use_are_refused_and_both_are_named(folder: Path) -> None:
     install(folder, more='class Other(ToyDoor):\n    name = "other"\n    default_for = ("commands",)\n')
-    with pytest.raises(InputError, match="one door must be the default for commands") as caught:
+    with pytest.raises(InputError, match="default for commands") as caught:
         default_door("commands")
-    assert caught.value.why == "these say so: other, sandbox"
+    assert caught.value.why.endswith(": other, sandbox")
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "why", "next_step"),
     [
-        ("class Other:\n    name = 'other'\n    is_control = False\n", "AttributeError"),
-        ("class Other(ToyDoor):\n    name = 'another'\n", ""),
-        ("import no_such_module\n", "ModuleNotFoundError"),
+        ("class Other:\n    name = 'other'\n    is_control = False\n", "AttributeError", "subclass"),
+        ("class Other(ToyDoor):\n    name = 'another'\n", "", 'name = "other"'),
+        ("import no_such_module\n", "ModuleNotFoundError", "install its package again"),
     ],
 )
-def test_what_is_wrong_with_a_door_is_said_with_its_package(folder: Path, text: str, why: str) -> None:
+def test_what_is_wrong_with_a_door_is_said_with_its_package(folder: Path, text: str, why: str, next_step: str) -> None:
     install(folder, more=text)
     with pytest.raises(InputError, match="'other'") as caught:
         doors()
     assert caught.value.where.startswith("other_door:Other")
     assert "toy-doors" in caught.value.where
+    assert next_step in caught.value.next_step
     assert caught.value.why.startswith(why)
 
 

@@ -10,7 +10,7 @@ AGAIN: Final = 'cat > "$HOME/again.sh" && exec sh "$HOME/again.sh" < /dev/null'
 NOBODY: Final = "no container engine answers; another command than docker: DOCKER=podman sh THIS-FILE"
 _KNOWN: Final = {FILES: '"$F"', NETWORK: '"$N"'}
 BEGIN: Final = """\
-if [ -z "${CODEXSANDBOX_INSIDE-}" ]; then  # here: an equal container is made, in which the rest is run
+if [ -z "${CODEXSANDBOX_INSIDE-}" ]; then  # on the host: creates an equal container, and runs the rest in it
 set -u
 D=${DOCKER:-docker} C= N=
 F=$(mktemp -d "${TMPDIR:-/tmp}/codexsandbox-repro.XXXXXX") || exit 1
@@ -32,7 +32,7 @@ def enter(into: ReproShell) -> list[str]:
         BEGIN,
         *_host(into.host),
         f'"$D" version > /dev/null || {{ echo {shlex.quote(NOBODY)} >&2; exit 2; }}',
-        *_missing('"$D" image inspect', into.image, f"the image of that run is not here: {into.image}", into.made_by),
+        *_missing('"$D" image inspect', into.image, f"the image of that run is missing: {into.image}", into.made_by),
         *(line for name, text in into.files.items() for line in _written(name, text)),
         *(_network(into, image) if into.neighbour else ()),
         'C="$("$D" create --interactive --env CODEXSANDBOX_INSIDE=1 --env CODEX --env PY \\',
@@ -49,7 +49,7 @@ def _host(host: str) -> list[str]:
 
 
 def _missing(look: str, what: str, words: str, next_step: str) -> list[str]:
-    told = shlex.quote(f"{words}{f'; to make it: {next_step}' if next_step else ''}")
+    told = shlex.quote(f"{words}{f'; to build it: {next_step}' if next_step else ''}")
     return [f"{look} {shlex.quote(what)} > /dev/null || {{ echo {told} >&2; exit 2; }}"]
 
 
@@ -68,7 +68,7 @@ def _network(into: ReproShell, image: str) -> list[str]:
 
 def _laid(archive: str) -> list[str]:
     return [
-        *_missing("ls", archive, f"the bubblewrap of that run is not here: {archive}", ""),
+        *_missing("ls", archive, f"the bubblewrap of that run is missing: {archive}", ""),
         f'"$D" cp - "${{C%% *}}:/" < {shlex.quote(archive)} || exit 1',
     ]
 

@@ -13,7 +13,7 @@ import msgspec
 
 from pytest_codexsandbox.doors.repro import container_entry, setup, shared_dirs
 from pytest_codexsandbox.doors.repro.paths import Paths, remark
-from pytest_codexsandbox.doors.repro.shell_commands import in_words, rig_of
+from pytest_codexsandbox.doors.repro.shell_commands import in_words, listener_of
 from pytest_codexsandbox.doors.support.placeholders import fill_act, looked_at, read_plan_word
 from pytest_codexsandbox.model.act import Act
 from pytest_codexsandbox.model.base_acts import CONFIGURED, FORBIDDEN
@@ -71,8 +71,8 @@ def repro_script(
         setup.WAIT,
         *setup.lay(observation.given.get(CONFIGURED, ()), paths),
         *setup.lay((given for act in chosen.values() for given in act.given), paths),
-        *(line for kind in _rigs(chosen, paths) for line in setup.rig(kind)),
-        *(setup.rig("dns-udp", port=53) if entrance and _asks_names(chosen) else ()),
+        *(line for kind in _listeners(chosen, paths) for line in setup.listener(kind)),
+        *(setup.listener("dns-udp", port=53) if entrance and _asks_names(chosen) else ()),
         *before,
         *(setup.hidden() if _hides(observation) else ()),
         *_shown("before", looks, paths),
@@ -85,7 +85,7 @@ def repro_script(
 
 def _nothing(observation: Observation) -> str:
     why = (observation.error or "this call was never started").replace("\n", " ")
-    return f"#!/bin/sh\n{remark(why)}\necho 'nothing was run that could be shown again' >&2\nexit 2\n"
+    return f"#!/bin/sh\n{remark(why)}\necho 'there is nothing to reproduce' >&2\nexit 2\n"
 
 
 def _calls_codex(observation: Observation) -> bool:
@@ -131,9 +131,7 @@ def _head(observation: Observation, chosen: Mapping[str, Act]) -> list[str]:
     ]
     for act_id, act in chosen.items():
         row = observation.rows.get(act_id)
-        said = (
-            "did not get there" if row is None else "worked" if row.ok else f"{row.errno or row.detail} at {row.step}"
-        )
+        said = "was not reached" if row is None else "worked" if row.ok else f"{row.errno or row.detail} at {row.step}"
         lines.append(f"{act_id} ({act.verb} {act.path}): {said}")
     return lines[:20]
 
@@ -162,8 +160,8 @@ def _inside_braces(text: str) -> str:
     return "".join(f"\\{sign}" if not (sign.isalnum() or sign in "/._-+") else sign for sign in text)
 
 
-def _rigs(chosen: Mapping[str, Act], paths: Paths) -> list[str]:
-    return [kind for kind in dict.fromkeys(rig_of(act, paths) for act in chosen.values()) if kind][:1]
+def _listeners(chosen: Mapping[str, Act], paths: Paths) -> list[str]:
+    return [kind for kind in dict.fromkeys(listener_of(act, paths) for act in chosen.values()) if kind][:1]
 
 
 def _asks_names(chosen: Mapping[str, Act]) -> bool:

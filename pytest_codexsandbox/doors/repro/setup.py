@@ -25,19 +25,19 @@ show() {
   if [ -f "$1" ] && [ "$(wc -c < "$1")" -lt 200 ]; then sed 's/^/  | /' "$1"; echo; fi
 }"""
 WAIT: Final = 'wait_for() { n=0; while [ ! -e "$1" ] && [ "$n" -lt 100 ]; do sleep 0.1; n=$((n + 1)); done; }'
-RIG: Final = r"""
+LISTENER: Final = r"""
 import os, socket, sys
 kind, folder, abstract, wanted = sys.argv[1:]
 if kind in ("unix", "abstract"):
-    rig = socket.socket(socket.AF_UNIX)
-    rig.bind(folder + "/rig.sock" if kind == "unix" else "\0" + abstract)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(folder + "/listener.sock" if kind == "unix" else "\0" + abstract)
     port = ""
 else:
-    rig = socket.socket(socket.AF_INET, socket.SOCK_DGRAM if kind == "dns-udp" else socket.SOCK_STREAM)
-    rig.bind(("127.0.0.1", int(wanted)))
-    port = rig.getsockname()[1]
+    listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM if kind == "dns-udp" else socket.SOCK_STREAM)
+    listener.bind(("127.0.0.1", int(wanted)))
+    port = listener.getsockname()[1]
 if kind != "dns-udp":
-    rig.listen(9)
+    listener.listen(9)
 with open(folder + "/port.new", "w") as file:
     file.write(str(port))
 os.rename(folder + "/port.new", folder + "/port")
@@ -46,10 +46,10 @@ def answer(asked):
     return head + asked[12:] + b"\xc0\x0c\0\1\0\1\0\0\0\1\0\4\xc0\0\2\7"
 while True:
     if kind == "dns-udp":
-        data, whom = rig.recvfrom(512)
-        rig.sendto(answer(data), whom)
+        data, whom = listener.recvfrom(512)
+        listener.sendto(answer(data), whom)
     else:
-        one, _ = rig.accept()
+        one, _ = listener.accept()
         data = one.recv(65536)
         if kind == "dns-tcp":
             told = answer(data[2:])
@@ -96,12 +96,12 @@ def _database(given: Given, path: str, paths: Paths) -> list[str]:
     return [made, hold, 'wait_for "$R/held"']
 
 
-def rig(kind: str, *, port: int = 0) -> list[str]:
+def listener(kind: str, *, port: int = 0) -> list[str]:
     """Returns lines that start a server outside the sandbox; it prints what reaches it."""
     return [
-        f"cat > \"$R/rig.py\" <<'RIG'{RIG}RIG",
+        f"cat > \"$R/listener.py\" <<'LISTENER'{LISTENER}LISTENER",
         "ABSTRACT=codexsandbox-repro-$$",
-        f'"$PY" -I "$R/rig.py" {kind} "$R" "$ABSTRACT" {port} & others="$others $!"',
+        f'"$PY" -I "$R/listener.py" {kind} "$R" "$ABSTRACT" {port} & others="$others $!"',
         'wait_for "$R/port"; PORT=$(cat "$R/port")',
     ]
 

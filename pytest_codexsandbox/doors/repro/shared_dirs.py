@@ -11,7 +11,7 @@ from pytest_codexsandbox.model.world import World
 
 LOCK: Final = "8"  # the descriptor of the lock; Codex does not inherit it
 TURN: Final = f"""\
-# Calls of Codex that share /tmp disturb each other: they take turns. What this one leaves there is taken away again.
+# Calls of Codex that share /tmp disturb each other: they take turns. This script removes what it leaves there.
 exec {LOCK}< /tmp
 "$PY" -c 'import fcntl; fcntl.flock({LOCK}, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2> /dev/null || {{
   echo 'waiting for another run that shares /tmp' >&2
@@ -21,7 +21,7 @@ for one in /tmp/.git /tmp/.agents /tmp/.codex /tmp/.aws "/tmp/codex-daemon-$(id 
   [ -e "$one" ] || [ -L "$one" ] || new="$new $one"
 done"""
 TAKE_AWAY: Final = """\
-take_away() {  # of what Codex made, the empty folders and files; everything of this script
+take_away() {  # removes the empty folders and files of Codex, and everything of this script
   for one in $others; do kill "$one" 2>/dev/null; done
   for one in $new; do
     rmdir "$one" 2>/dev/null || [ -L "$one" ] || [ ! -f "$one" ] || [ -s "$one" ] || rm -f "$one"

@@ -46,7 +46,7 @@ def in_words(act: Act, paths: Paths) -> Words | None:
     return made(act, paths) if made else None
 
 
-def rig_of(act: Act, paths: Paths) -> str:
+def listener_of(act: Act, paths: Paths) -> str:
     """Returns the kind of listener that the act connects to; "" if none."""
     if act.verb == "dns":
         return f"dns-{act.params.get('transport', 'udp')}"
@@ -118,9 +118,9 @@ def _http(act: Act, paths: Paths) -> Words:
 
 
 def _unix(act: Act, paths: Paths) -> Words:
-    rig = rig_of(act, paths)
+    listener = listener_of(act, paths)
     address = act.params.get("address") or act.path
-    word = {"unix": '"$R"/rig.sock', "abstract": '"$ABSTRACT"'}.get(rig) or paths.word(address)
+    word = {"unix": '"$R"/listener.sock', "abstract": '"$ABSTRACT"'}.get(listener) or paths.word(address)
     return _python(paths, UNIX, word)
 
 

@@ -100,4 +100,4 @@ class AskingServer:
 def _last_words(finished: CommandResult) -> str:
     how = f"signal {finished.signal}" if finished.ended == "signal" else f"exit code {finished.exit}"
     said = finished.stderr.decode("utf-8", "replace").strip()
-    return f"Codex ended ({how}){': ' + said[-2000:] if said else ' without a word'}"
+    return f"Codex ended ({how}){': ' + said[-2000:] if said else ' without a message'}"

@@ -37,8 +37,8 @@ def settings_of(words: Sequence[str], *, door: str) -> tuple[str, ...]:
             last += _EVERYTHING
         elif name not in (*SETTINGS, *_STANDS_FOR) or not (rest or equals):
             raise Unavailable(
-                f"the door {door} takes settings ({', '.join(SETTINGS)}), and was given {word!r}",
-                next_step="the door exec takes every option of `codex exec`",
+                f"the door {door} accepts only settings ({', '.join(SETTINGS)}), not {word!r}",
+                next_step="the door exec accepts every option of `codex exec`",
             )
         elif name in SETTINGS:
             taken += [word] if equals else [word, rest.pop(0)]

@@ -13,8 +13,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.support.call_environ import surroundings
-from pytest_codexsandbox.doors.support.policy_overrides import details_of
+from pytest_codexsandbox.doors.support.call_settings import details_of, surroundings
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.observation import Observation
@@ -69,5 +68,5 @@ def with_driver_error(observation: Observation) -> Observation:
     if (observation.ended, observation.code) != ("exit", FAULT) or observation.ready or observation.error:
         return observation
     ours = [line for line in observation.stderr.splitlines() if line.startswith(_SAID)]
-    told = ours[-1].removeprefix(_SAID) if ours else "the driver of this door could not converse with Codex"
+    told = ours[-1].removeprefix(_SAID) if ours else "the driver of this door could not communicate with Codex"
     return msgspec.structs.replace(observation, error=told)

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox.doors.support.call_output import exhausted_resource, parse
 from pytest_codexsandbox.doors.support.placeholders import fill, fill_act, in_order, looked_at, name_word, plan_word
-from pytest_codexsandbox.doors.support.probe_output import parse
-from pytest_codexsandbox.doors.support.resource_exhaustion import exhausted_resource
 from pytest_codexsandbox.errors import HarnessError, Unavailable
 from pytest_codexsandbox.model.act import Act, ActResult, Call, Given, PathState
 from pytest_codexsandbox.model.base_acts import CONFIGURED, FORBIDDEN, PLANTED, SEARCHED
@@ -105,7 +104,7 @@ class _Take:
         inner = fill(self.world, call.argv, FORBIDDEN) if call.argv else (*self._probe(), *call.words)
         self._command = self._door.command(subject, self._policy, self.world, inner, call)
         if not call.argv:
-            self._command = msgspec.structs.replace(self._command, witness=self._nonce, witness_argv=inner)
+            self._command = msgspec.structs.replace(self._command, probe_nonce=self._nonce, probe_argv=inner)
         self._laid = self._door.lay(self._environment, self._policy, self.world)
         given = [given for act in self._filled.values() for given in act.given]
         self._before = self._shown(self._environment.ready(self.world, given, self._places))
@@ -153,7 +152,9 @@ class _Take:
             rows={act: _clean(row) for act, row in said.rows.items()},
             before=self._before,
             after=self._shown(survey.looks),
-            arrivals=tuple(f"{rig} {name}" for name, rigs in survey.arrivals.items() for rig in rigs),
+            arrivals=tuple(
+                f"{listener} {name}" for name, listeners in survey.arrivals.items() for listener in listeners
+            ),
             readings=ended.readings,
             survivors=tuple(map(redact, ended.survivors)),
             litter=litter,
@@ -189,7 +190,7 @@ class _Take:
         )
 
     def _asked(self) -> tuple[str, ...]:
-        return tuple(self._acts) if self._command.witness else ()
+        return tuple(self._acts) if self._command.probe_nonce else ()
 
     def _id(self) -> str:
         return f"{self._door.name}-{self._policy.id}-{self._nonce}"
@@ -199,7 +200,7 @@ class _Take:
 
         The other words of the probe must stay as they are.
         """
-        words, own = self._command.argv, len(self._command.witness_argv)
+        words, own = self._command.argv, len(self._command.probe_argv)
         if not own:
             return tuple(map(redact, words))
         kept = {

@@ -38,9 +38,7 @@ def in_order(acts: Mapping[str, Act], call: Call) -> dict[str, Act]:
     every = {**BASE_ACTS, **acts}
     ending = [act_id for act_id, act in every.items() if act.verb in ENDING]
     if len(ending) > 1:
-        raise InputError(
-            "several acts of one call end the probe", why=f"only one may, and these do: {', '.join(ending)}"
-        )
+        raise InputError("several acts of one call end the probe", why=f"only one may; these do: {', '.join(ending)}")
     return {act_id: every[act_id] for act_id in sorted(every, key=lambda act_id: act_id in ending)}
 
 

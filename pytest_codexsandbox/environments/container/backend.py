@@ -107,7 +107,7 @@ class ContainerBackend(Backend):
             try:
                 engine = self._asked(host)
             except HarnessError as problem:
-                found.append(f"what is left at {host} is unknown: {problem.why} (codexsandbox sweep)")
+                found.append(f"leftovers at {host} are unknown: {problem.why} (codexsandbox sweep)")
                 continue
             found += _left(engine)
             engine.close()
@@ -361,7 +361,7 @@ class _Container:
         try:
             paused = self._engine.is_paused(self._id)
         except CodexSandboxError as problem:
-            return f"the engine is silent as well: {problem.what}: {problem.why}"
+            return f"the engine does not answer either: {problem.what}: {problem.why}"
         return "the engine was asked to pause the container" if paused else ""
 
     def _end(self) -> str:

@@ -66,7 +66,7 @@ class BwrapLayer:
 
     # ---- by way of the engine
     def _put(self, container: str) -> None:
-        with self._engine.asked(f"take the bubblewrap for {INSIDE}"):
+        with self._engine.asked(f"accept the bubblewrap for {INSIDE}"):
             if not self._engine.api.put_archive(container, "/", self._archive):
                 raise HarnessError(f"the container engine did not accept the bubblewrap for {INSIDE}")
 
@@ -78,7 +78,7 @@ class BwrapLayer:
             return found
         with self._engine.helper(image) as helper:
             self._put(helper)
-            with self._engine.asked("keep an image with the bubblewrap in it"):
+            with self._engine.asked("store an image with the bubblewrap in it"):
                 self._engine.api.commit(helper, repository=_NAME, tag=tag, changes=labels.derived())
         return self._engine.image_id(f"{_NAME}:{tag}")
 

@@ -77,7 +77,7 @@ def _of_network(profile: Profile) -> dict[str, str]:
 def differences(wanted: Mapping[str, str], facts: Mapping[str, Any]) -> tuple[str, ...]:
     found = dict(flat(facts))
     return tuple(
-        f"{name}: asked for {pattern or 'nothing'}, found {found.get(name, 'no answer') or 'nothing'}"
+        f"{name}: requested {pattern or 'nothing'}, found {found.get(name, 'no answer') or 'nothing'}"
         for name, pattern in wanted.items()
         if not matches(pattern, found.get(name))
     )
@@ -117,7 +117,7 @@ def _check_image(spec: EnvironmentSpec, facts: Mapping[str, Any]) -> None:
             f"this image is not {image.name}",
             where=spec.id,
             why="; ".join(wrong),
-            next_step=f"remove what the engine has as {image.pull or image.name}, then: "
+            next_step=f"remove the engine's image {image.pull or image.name}, then: "
             f"codexsandbox images build --update {image.name}",
         )
 

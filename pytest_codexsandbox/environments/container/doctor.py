@@ -64,7 +64,7 @@ def images_finding(rows: Sequence[ImageRow]) -> DoctorFinding:
     }
     ready = by_state["ready"] + by_state["in part"]
     told = [f"ready: {', '.join(ready)}"] if ready else []
-    told += [f"to make when they are wanted: {len(by_state['to make'])}"] if by_state["to make"] else []
+    told += [f"built on demand: {len(by_state['to make'])}"] if by_state["to make"] else []
     told += (
         [f"not available here: {len(by_state['not had'])} (codexsandbox images list)"] if by_state["not had"] else []
     )

@@ -39,7 +39,7 @@ _START_IT: Final = (
     "start it (systemctl start docker, or: dockerd &), or name another: DOCKER_HOST=unix:///run/podman/podman.sock"
 )
 _MAY_NOT: Final = (
-    "it is there, and you may not speak with it: usermod -aG docker USER and a new login, or an engine of your own: "
+    "you may not use its socket: usermod -aG docker USER and log in again, or use your own engine: "
     "DOCKER_HOST=unix:///run/user/UID/docker.sock"
 )
 
@@ -91,7 +91,7 @@ class Engine:
 
     def about(self) -> dict[str, Any]:
         """Returns the engine's description of itself."""
-        with self.asked("tell about itself"):
+        with self.asked("describe itself"):
             told: dict[str, Any] = self.api.info()
             version: dict[str, Any] = self.api.version()
         return {**told, "EngineVersion": version.get("Version", ""), "Components": version.get("Components", [])}
@@ -103,7 +103,7 @@ class Engine:
 
     def gives(self) -> frozenset[str]:
         """Returns the capabilities that Podman gives by default; Docker does not report them."""
-        with self.asked("tell what it gives by default"):
+        with self.asked("report its defaults"):
             answer = self.api.get(f"{self.api.base_url}/v4.0.0/libpod/info", timeout=self.api.timeout)
             answer.raise_for_status()
             words = str(answer.json()["host"]["security"]["capabilities"])
@@ -117,7 +117,7 @@ class Engine:
     def image_id(self, reference: str) -> str:
         """Returns the content-addressed id of an image; "" if the engine has no image of that name."""
         try:
-            with self.asked(f"look at the image {reference}"):
+            with self.asked(f"inspect the image {reference}"):
                 return str(self.api.inspect_image(reference)["Id"])
         except Unavailable:
             return ""
@@ -171,7 +171,7 @@ class Engine:
     def state(self, container: str) -> Mapping[str, Any]:
         """Returns `State` of an inspection; {} if the container is gone."""
         try:
-            with self.asked("look at the container"):
+            with self.asked("inspect the container"):
                 found: Mapping[str, Any] = self.api.inspect_container(container)["State"]
                 return found
         except Unavailable:
@@ -224,7 +224,7 @@ class Engine:
 
     def file_status(self, container: str, path: str) -> tuple[int, int]:
         """Returns size and date, in seconds, of a file of a container, running or not."""
-        with self.asked(f"look at {path}"):
+        with self.asked(f"inspect {path}"):
             answer = self.api.head(
                 self.api._url("/containers/{0}/archive", container), params={"path": path}, timeout=self.api.timeout
             )
@@ -257,12 +257,12 @@ class Engine:
             pass
 
     def is_paused(self, container: str) -> bool:
-        with self.asked("say what the container does"):
+        with self.asked("report the state of the container"):
             return bool(self.api.inspect_container(container)["State"].get("Paused"))
 
     def deaths(self, container: str, since: float) -> tuple[str, ...]:
         """Returns the engine's events about the end of a container: `oom`, `kill 9`, `die 137`."""
-        with self.asked("tell what happened"):
+        with self.asked("report its events"):
             noted = self.api.events(
                 since=int(since) - 1,
                 until=int(time.time()) + 1,
@@ -285,7 +285,7 @@ def _answers(host: str, timeout: float) -> None:
         asking.connect(host.removeprefix("unix://"))
         asking.sendall(b"GET /_ping HTTP/1.0\r\nHost: engine\r\n\r\n")
         if not asking.recv(16).startswith(b"HTTP/"):
-            raise OSError("what listens there does not speak HTTP")
+            raise OSError("the listener there does not speak HTTP")
 
 
 def _told(settings: dict[str, Any], timeout: int) -> dict[str, Any]:

@@ -79,8 +79,8 @@ class ContainerEnvironment(AgentEnvironment):
             raise EnvironmentLost(
                 "the environment has lost its neighbour",
                 where=self._spec.id,
-                why=f"{NEIGHBOUR} was {self._neighbour}, and is not found there any more: its container has ended, or "
-                "the network was changed",
+                why=f"{NEIGHBOUR} was {self._neighbour}, and does not resolve there any more: its container has ended, "
+                "or the network was changed",
             )
 
     def _met(self) -> bool:

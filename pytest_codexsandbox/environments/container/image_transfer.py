@@ -23,9 +23,9 @@ def ship(image: str, *, home: Engine, there: Engine, cache: Path) -> None:
 
 
 def _send(image: str, home: Engine, there: Engine) -> None:
-    with home.asked(f"give the image {image}"):
+    with home.asked(f"export the image {image}"):
         pieces = home.api.get_image(image, chunk_size=_PIECE)
-    with there.asked(f"take the image {image}"):
+    with there.asked(f"import the image {image}"):
         for said in there.api.load_image(pieces):
             if "error" in said:
                 raise HarnessError("the container engine did not accept the image", where=there.host, why=said["error"])

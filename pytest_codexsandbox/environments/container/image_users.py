@@ -79,10 +79,10 @@ def _read(engine: Engine, container: str, path: str) -> bytes:
 
 
 def _kept(engine: Engine, helper: str, files: Files, tag: str) -> str:
-    with engine.asked("take the password file"):
+    with engine.asked("accept the password file"):
         if not engine.api.put_archive(helper, "/", _packed(files)):
             raise HarnessError("the container engine did not accept the password file")
-    with engine.asked("keep an image with another password file"):
+    with engine.asked("store an image with another password file"):
         engine.api.commit(helper, repository=_NAME, tag=tag, changes=labels.derived())
     return engine.image_id(f"{_NAME}:{tag}")
 

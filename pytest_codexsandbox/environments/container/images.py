@@ -99,7 +99,7 @@ class Images:
         return image if image and self._marks(image).get(image_request.DIGEST) == image_request.digest(want) else ""
 
     def _marks(self, image: str) -> Mapping[str, str]:
-        with self._engine.asked(f"look at the image {image}"):
+        with self._engine.asked(f"inspect the image {image}"):
             found = self._engine.api.inspect_image(image)
         return (found.get("Config") or {}).get("Labels") or {}
 
@@ -115,7 +115,7 @@ class Images:
         return "begun" if based or (image.pull and self._engine.image_id(image.pull)) else ""
 
     def size(self, image: str) -> int:
-        with self._engine.asked(f"look at the image {image}"):
+        with self._engine.asked(f"inspect the image {image}"):
             return int(self._engine.api.inspect_image(image).get("Size", 0))
 
     def arch(self) -> str:
@@ -236,13 +236,13 @@ class Images:
     def _pulled(self, want: ImageRequest, reference: str) -> tuple[str, str, str]:
         there = "" if self._update else self._engine.image_id(reference)
         if there:
-            provider, pinned = "there already", pin(self._engine, reference)
+            provider, pinned = "already present", pin(self._engine, reference)
         else:
-            self._watch.stage(want.what, "asking the registry")
+            self._watch.stage(want.what, "querying the registry")
             provider, pinned = "pulled", pull(self._engine, reference, what=want.what, watch=self._watch)
         tag = image_request.base_tag(want.image, pinned)
         repository, _, name = tag.rpartition(":")
-        with self._engine.asked(f"name the image {reference}"):
+        with self._engine.asked(f"tag the image {reference}"):
             self._engine.api.tag(pinned if there == "" else reference, repository, name)
         return provider, pinned, tag
 

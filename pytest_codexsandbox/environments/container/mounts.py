@@ -153,7 +153,7 @@ class MountPlanner:
     def _volume(self, supply: Mount, image: str) -> str:
         name = f"codexsandbox-{hashlib.sha256(f'{supply.inside} {supply.digest}'.encode()).hexdigest()[:24]}"
         mount = {"Type": "volume", "Source": name, "Target": "/opt/codexsandbox/volume"}
-        with self._engine.asked(f"make the volume {name}"):
+        with self._engine.asked(f"create the volume {name}"):
             made = str(self._engine.api.create_volume(name, labels=labels.kept("supply")).get("CreatedAt", ""))
         if self._known.filled(self._engine.host, name, made):
             return name
@@ -161,7 +161,7 @@ class MountPlanner:
             if not self._is_complete(helper):
                 # A second fill would remove files for a moment while agents already run from the volume.
                 here = hashlib.sha256(f"{self._engine.host} {name}".encode()).hexdigest()[:16]
-                with exclusive(self._cache / "locks" / f"volume-{here}.lock", "fills a volume with our files"):
+                with exclusive(self._cache / "locks" / f"volume-{here}.lock", "fills a volume with the agent's files"):
                     if not self._is_complete(helper):
                         self._fill(helper, Path(supply.folder))
         self._known.keep_filled(self._engine.host, name, made)
@@ -176,7 +176,7 @@ class MountPlanner:
     def _fill(self, helper: str, folder: Path) -> None:
         """Fills a volume and adds the mark last, so that an incomplete volume is filled again."""
         for pack in (lambda archive: archive.add(folder, arcname="."), _mark):
-            with self._engine.asked("take our files"):
+            with self._engine.asked("accept the agent's files"):
                 if not self._engine.api.put_archive(helper, "/opt/codexsandbox/volume", _packed(pack)):
                     raise HarnessError("the container engine did not accept the agent's files", where=str(folder))
 

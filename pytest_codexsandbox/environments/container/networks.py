@@ -110,7 +110,7 @@ def _make(engine: Engine, name: str, word: str) -> None:
     for left in reversed(range(_TRIES)):
         config = {"Driver": "default", "Config": [{"Subnet": _subnet()}]}
         try:
-            with engine.asked("make a network"):
+            with engine.asked("create a network"):
                 engine.api.create_network(
                     name,
                     driver="bridge",
@@ -136,7 +136,7 @@ def _subnet() -> str:
 
 
 def _address(engine: Engine, container: str, network: str) -> str:
-    with engine.asked("tell the neighbour's address"):
+    with engine.asked("report the neighbour's address"):
         found = engine.api.inspect_container(container)["NetworkSettings"]["Networks"]
     address = str((found.get(network) or {}).get("IPAddress", ""))
     if not address:

@@ -100,7 +100,7 @@ def _make(folder: Path) -> None:
         loader = name if name.startswith("ld-") else loader
     if not loader:
         raise HarnessError(
-            "this Python cannot be brought into a container",
+            "this Python cannot be copied into a container",
             where=sys.executable,
             why="it is linked statically, or this is not Linux",
             next_step="use a dynamically linked Python",
@@ -134,7 +134,7 @@ def _libraries(stdlib: Path) -> Iterator[str]:
     )
     if done.ended != "exit" or done.exit:
         raise HarnessError(
-            "this Python cannot be brought into a container",
+            "this Python cannot be copied into a container",
             where=sys.executable,
             why=done.error or done.stderr.decode("utf-8", "replace").strip()[-300:],
         )

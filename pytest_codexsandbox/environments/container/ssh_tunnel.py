@@ -94,7 +94,7 @@ def _fault(host: str, said: IO[bytes]) -> HarnessError:
         "the container engine does not answer",
         where=host,
         why=f"ssh: {told or 'it hangs'}",
-        next_step="these have to work by themselves: ssh -o BatchMode=yes HOST true; ssh HOST docker version",
+        next_step="these must work without a prompt: ssh -o BatchMode=yes HOST true; ssh HOST docker version",
     )
 
 

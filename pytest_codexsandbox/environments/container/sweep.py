@@ -54,7 +54,7 @@ def leftovers(hosts: Sequence[str], notify: Notify) -> Iterator[EngineLeftover]:
         except HarnessError as problem:
             if host:
                 raise
-            notify(f"no container engine was asked: {problem.why}")
+            notify(f"no container engine was queried: {problem.why}")
         else:
             yield from found
 

@@ -38,7 +38,7 @@ def _failing(run: Told) -> None:
 def refuses_after_writing(given: Given) -> Result:
     run = told(given)
     at_once(run, run.good)
-    return {"refused": True, "reason": "it could not be done"}
+    return {"refused": True, "reason": "the write failed"}
 
 
 def hangs(given: Given) -> Result:

@@ -73,8 +73,8 @@ class Bad(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _contents(name: str, wrong: str, *caught_by: str, config: bytes | None = USER, wish: Intent = ONE_ROOT) -> Bad:
-    return _of("bad_content", name, wrong, caught_by, config=config, wish=wish)
+def _contents(name: str, wrong: str, *caught_by: str, config: bytes | None = USER, intent: Intent = ONE_ROOT) -> Bad:
+    return _of("bad_content", name, wrong, caught_by, config=config, wish=intent)
 
 
 def _of(module: str, name: str, wrong: str, caught_by: tuple[str, ...], **more: object) -> Bad:
@@ -87,12 +87,12 @@ CONTENTS: Final = (
     _contents("wrong-type", "writes a boolean as a string", "generator.config-loads"),
     _contents("means-nothing", "misspells a key: it loads, and nothing is in force", "effective.says-what-was-asked",
               "effective.does-what-was-asked"),
-    _contents("unescaped", "puts paths into the file as they are", "effective.grants-no-more",
-              wish=Intent(roots=('@ROOT0@","/',))),
+    _contents("unescaped", "writes paths into the file unescaped", "effective.grants-no-more",
+              intent=Intent(roots=('@ROOT0@","/',))),
     _contents("floats-to-strings", "writes the user's floats as strings", "generator.user-keys-keep-their-values"),
-    _contents("eats-comments", "keeps what parses, and no comment", "generator.comments-stay"),
+    _contents("eats-comments", "parses and rewrites the file without its comments", "generator.comments-stay"),
     _contents("reorders-comments", "collects the comments at the top", "generator.comments-stay"),
-    _contents("at-the-end", "appends below whatever table comes last", "generator.keys-at-their-own-place",
+    _contents("at-the-end", "appends its keys below the last table", "generator.keys-at-their-own-place",
               "effective.says-what-was-asked"),
     _contents("duplicates-its-block", "never looks for its own block", "generator.parses",
               "generator.second-run-changes-nothing", "managed-block.one-balanced-pair"),
@@ -105,7 +105,7 @@ CONTENTS: Final = (
     _contents("line-feeds-only", "ends every line with a line feed", "generator.line-ends-stay", config=_CRLF),
     _contents("drops-bom", "drops the byte order mark", "generator.line-ends-stay", config=_BOM),
     _contents("adds-final-newline", "ends the last line", "generator.line-ends-stay", config=_NO_NEWLINE),
-    _contents("forgets-end", "does not end its block above what is the user's", "managed-block.one-balanced-pair"),
+    _contents("forgets-end", "leaves the end marker out", "managed-block.one-balanced-pair"),
 )  # fmt: skip
 
 WRITINGS: Final = (
@@ -118,37 +118,37 @@ WRITINGS: Final = (
         ("generator.second-run-touches-nothing",)),
     _of("bad_writes", "writes-in-halves", "empties the file and writes it in two steps",
         ("generator.replaced-at-once", "generator.crash-leaves-a-whole-file")),
-    _of("bad_writes", "empties-amid-other-files", "empties the file and writes it amid 100 calls on other files",
+    _of("bad_writes", "empties-amid-other-files", "empties the file and writes it between 100 calls on other files",
         ("generator.crash-leaves-a-whole-file",)),
     _of("bad_writes", "ends-its-block-later", "writes the end of its block in a second step",
         ("generator.replaced-at-once",)),
     _of("bad_writes", "leaves-a-copy", "leaves a backup behind", ("generator.leaves-nothing-behind",)),
     _of("bad_writes", "leaves-a-temporary-file", "leaves its temporary file behind",
         ("generator.leaves-nothing-behind",)),
-    _of("bad_writes", "loses-an-update", "writes in place what it read long ago",
+    _of("bad_writes", "loses-an-update", "writes in place, from an old read",
         ("generator.two-at-once-lose-nothing",)),
-    _of("bad_writes", "deletes-what-follows", "deletes all that follows a block without an end",
+    _of("bad_writes", "deletes-what-follows", "deletes everything after a block without an end",
         ("managed-block.deletes-nothing-of-theirs",), between="loses-end"),
-    _of("bad_writes", "gives-up-on-moved-marks", "deletes whatever stands between its marks",
+    _of("bad_writes", "gives-up-on-moved-marks", "deletes everything between its marks",
         ("managed-block.deletes-nothing-of-theirs",), between="key-inside"),
-    _of("bad_writes", "looks-for-marks-only", "writes its keys a second time where its marks are gone",
+    _of("bad_writes", "looks-for-marks-only", "writes its keys a second time if its marks are gone",
         ("managed-block.survives-other-writers",), between="loses-marks"),
     _of("bad_writes", "knows-its-own-words-only", "writes a second block beside one of an earlier release",
         ("generator.migrates",), migrates_from=("good-earlier",)),
 )  # fmt: skip
 
 GRANTS: Final = (
-    _of("bad_grants", "ignores-default-permissions", "does not look at what voids its policy",
+    _of("bad_grants", "ignores-default-permissions", "ignores settings that void its policy",
         ("effective.says-what-was-asked", "effective.does-what-was-asked"), config=_VOID),
     _of("bad_grants", "grants-home", "grants the whole home", ("effective.grants-no-more",)),
-    _of("bad_grants", "grants-everything", "grants the root of all", ("effective.grants-no-more",)),
-    _of("bad_grants", "forgets-a-root", "forgets the last root",
+    _of("bad_grants", "grants-everything", "grants the root folder", ("effective.grants-no-more",)),
+    _of("bad_grants", "forgets-a-root", "leaves out the last root",
         ("effective.says-what-was-asked", "effective.does-what-was-asked")),
-    _of("bad_grants", "wrong-network", "says the opposite of the network", ("effective.says-what-was-asked",
+    _of("bad_grants", "wrong-network", "writes the opposite network setting", ("effective.says-what-was-asked",
         "effective.does-what-was-asked")),
-    _of("bad_grants", "argv-unescaped", "puts paths into overrides as they are", ("effective.argv-reads-as-asked",),
+    _of("bad_grants", "argv-unescaped", "writes paths into overrides unescaped", ("effective.argv-reads-as-asked",),
         wish=Intent(roots=('@ROOT0@","/',)), markers=False),
-    _of("bad_grants", "argv-as-python-writes-it", "writes True where TOML says true",
+    _of("bad_grants", "argv-as-python-writes-it", "writes True instead of true",
         ("effective.argv-reads-as-asked",), markers=False),
     _of("bad_grants", "argv-grants-home", "grants the whole home in overrides", ("effective.grants-no-more",),
         markers=False),
@@ -158,12 +158,12 @@ CONDUCTS: Final = (
     _of("bad_behaviour", "idle", "does nothing and reports success", ("generator.exit-and-refusal-agree",)),
     _of("bad_behaviour", "swallows", "calls Codex, which refuses, and reports success",
         ("generator.exit-and-refusal-agree",)),
-    _of("bad_behaviour", "fails-after-writing", "fails when all is written", ("generator.exit-and-refusal-agree",)),
-    _of("bad_behaviour", "refuses-after-writing", "says that it refuses when all is written",
+    _of("bad_behaviour", "fails-after-writing", "writes everything, then fails", ("generator.exit-and-refusal-agree",)),
+    _of("bad_behaviour", "refuses-after-writing", "writes everything, then reports a refusal",
         ("generator.exit-and-refusal-agree",)),
     _of("bad_behaviour", "hangs", "never ends", ("generator.ends-by-itself",), timeout=2.0),
-    _of("bad_behaviour", "stays", "leaves a process of its own behind", ("generator.ends-by-itself",)),
-    _of("bad_behaviour", "writes-to-the-real-home", "writes into the home of whoever runs it",
+    _of("bad_behaviour", "stays", "leaves a process running", ("generator.ends-by-itself",)),
+    _of("bad_behaviour", "writes-to-the-real-home", "writes into the real home of its user",
         ("generator.stays-inside",)),
     _of("bad_behaviour", "writes-beside", "leaves a file in the shared temp folder", ("generator.stays-inside",)),
     *(

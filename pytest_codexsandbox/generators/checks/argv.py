@@ -15,7 +15,7 @@ from pytest_codexsandbox.generators.checks.findings import CheckFault, Control, 
 from pytest_codexsandbox.generators.checks.granted_policy import SPEAKS, Grants, as_kept, chosen, granted, layers, place
 from pytest_codexsandbox.model.generator import FREE, CaseRun, Declaration, ExpectedPolicy, Finding, GeneratorRun
 
-CLAIM = "the arguments say what was asked, as Codex reads them"
+CLAIM = "the arguments, as Codex reads them, match the request"
 _TYPES: Final[Mapping[Path, type | tuple[type, ...]]] = {
     ("sandbox_mode",): str,
     ("approval_policy",): (str, dict),
@@ -37,18 +37,18 @@ _MORE: Final = (  # permissions win in the layer that contains them, whatever th
 )
 
 
-def argv_as_codex_reads(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    run = story.first
-    why = "" if run.ended == "exit" else case_view.not_asked(story)
+def argv_as_codex_reads(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    run = case_run.first
+    why = "" if run.ended == "exit" else case_view.not_asked(case_run)
     why = why or ("it gives Codex no arguments" if not given(run) else "")
     if why:
         return skipped(CLAIM, why)
-    expect = as_kept(wanted(story, declaration), layers(story.before, None, story.world), story.world)
-    grants = granted(layers(run.files, run, story.world), story.world)
+    expect = as_kept(wanted(case_run, declaration), layers(case_run.before, None, case_run.world), case_run.world)
+    grants = granted(layers(run.files, run, case_run.world), case_run.world)
     return as_findings(
         CLAIM,
-        misread(story, run, expect),
-        control=_control(story, run, expect),
+        misread(case_run, run, expect),
+        control=_control(case_run, run, expect),
         saw=f"{grants.mode}, network {'on' if grants.network else 'off'}, roots: {listed(grants.roots) or 'none'}",
     )
 
@@ -60,25 +60,25 @@ def speaks(run: GeneratorRun) -> bool:
     return bool(asked.folders) or not said.isdisjoint(SPEAKS)
 
 
-def misread(story: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Iterator[CheckFault]:
+def misread(case_run: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Iterator[CheckFault]:
     for one in words(given(run)).overrides:
         yield from _wrong(one)
     if speaks(run):
-        grants = granted(layers(run.files, run, story.world), story.world)
+        grants = granted(layers(run.files, run, case_run.world), case_run.world)
         yield from _policy(grants, expect)
-        yield from _roots(grants, expect, story.world) if expect.sandbox != FREE else ()
+        yield from _roots(grants, expect, case_run.world) if expect.sandbox != FREE else ()
 
 
 def _wrong(one: Override) -> Iterator[CheckFault]:
     shown = f"{'.'.join(one.path)}={one.raw}"[:200]
     if one.fault:
-        yield CheckFault(reason="no-override", saw=f"{one.raw!r}: {one.fault}: Codex ends at once", direction="denied")
+        yield CheckFault(reason="no-override", saw=f"{one.raw!r}: {one.fault}: Codex exits at once", direction="denied")
         return
     if any('"' in key or "'" in key for key in one.path):
-        saw = f"{shown!r}: quotes in a key are no quotes for Codex: it sets {one.path}"
+        saw = f"{shown!r}: Codex does not unquote keys: it sets {one.path}"
         yield CheckFault(reason="quoted-key", saw=saw, direction="denied")
     if _is_mistyped(one) or (one.became_text and one.raw.strip()[:1] in ("[", "{")):
-        saw = f"{shown!r}: Codex reads {one.value!r}, a {type(one.value).__name__}, and ends at once"
+        saw = f"{shown!r}: Codex reads {one.value!r}, a {type(one.value).__name__}, and exits at once"
         yield CheckFault(reason="becomes-a-string" if one.became_text else "wrong-type", saw=saw, direction="denied")
 
 
@@ -105,7 +105,9 @@ def _policy(grants: Grants, expect: ExpectedPolicy) -> Iterator[CheckFault]:
         )
         yield CheckFault(reason="another-mode", saw=saw, direction="leak" if wider else "denied")
     elif expect.network is not None and grants.network != expect.network:
-        saw = f"the network is {'on' if grants.network else 'off'}, and {'on' if expect.network else 'off'} was asked"
+        saw = (
+            f"the network is {'on' if grants.network else 'off'}, and {'on' if expect.network else 'off'} was requested"
+        )
         yield CheckFault(reason="another-network", saw=saw, direction="leak" if grants.network else "denied")
 
 
@@ -130,7 +132,7 @@ def _roots(grants: Grants, expect: ExpectedPolicy, world: dict[str, str]) -> Ite
     wider = {root for root in there - asked if not any(case_view.is_inside(root, one) for one in asked)}
     for root in sorted((there - asked) & (wider | pieces)):
         split = root in pieces
-        saw = f"{root!r} is granted, and was not asked{': it is a piece of what was' if split else ''}"
+        saw = f"{root!r} is granted, but was not requested{': it is a piece of a requested root' if split else ''}"
         yield CheckFault(reason="injected-root" if split else "root-added", saw=saw[:400], direction="leak")
 
 
@@ -140,15 +142,15 @@ def _pieces(root: str) -> list[str]:
     return [one for one in found if one] if len(found) > 1 else []
 
 
-def _control(story: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Control:
+def _control(case_run: CaseRun, run: GeneratorRun, expect: ExpectedPolicy) -> Control:
     """Repeats the check with the same arguments and one more root, and with an array that is no TOML."""
 
     def reasons(*more: str) -> set[str]:
         longer: Any = msgspec.structs.replace(run, argv=(*given(run), *more))
         bare = msgspec.structs.replace(expect, roots=())  # below `/` no root would count as an additional one
-        return {fault.reason for fault in misread(story, longer, bare)}
+        return {fault.reason for fault in misread(case_run, longer, bare)}
 
-    broken = Control("an array that is no TOML is noticed", "becomes-a-string" in reasons("-c", "a=[x]"))
+    broken = Control("an array that is not TOML is noticed", "becomes-a-string" in reasons("-c", "a=[x]"))
     if not speaks(run) or expect.sandbox != "workspace-write":
         return broken
-    return all_hold((broken, Control("one root more is noticed", "root-added" in reasons(*_MORE))))
+    return all_hold((broken, Control("an extra root is noticed", "root-added" in reasons(*_MORE))))

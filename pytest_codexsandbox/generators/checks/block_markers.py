@@ -16,26 +16,26 @@ from pytest_codexsandbox.generators.checks.ownership import marker_lines, own, w
 from pytest_codexsandbox.generators.checks.toml_lexer import Comment, Document, bytes_of, document, without
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding, Marker
 
-CLAIM = "one balanced pair of marks stands around what the generator manages"
+CLAIM = "one balanced pair of marks encloses what the generator manages"
 NO_MARKS = "no-marks"
-IN_PLACE = "its marks are only inferred (the declaration has no `markers`), and into this file it writes none of them"
+IN_PLACE = "its marks are only inferred (the declaration has no `markers`), and it writes none of them into this file"
 
 
-def one_marker_pair(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    markers = own(story, declaration).markers
-    alone = written_alone(story)
+def one_marker_pair(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    markers = own(case_run, declaration).markers
+    alone = written_alone(case_run)
     due = tuple(marker for marker in markers if alone is None or _pair(document(alone), marker) == (1, 1))
-    why = case_view.not_asked(story) or _cannot(markers, due)
+    why = case_view.not_asked(case_run) or _cannot(markers, due)
     if why:
         return skipped(CLAIM, why)
-    before = case_view.text_before(story)
+    before = case_view.text_before(case_run)
     faults = of_first_run(
         (fault for one in markers for fault in unbalanced(before, after.content, one, due=one in due, name=after.name))
-        for after in case_view.results(story)
+        for after in case_view.results(case_run)
     )
     if not declaration.markers and not _were_there(before, markers):
         faults = [fault for fault in faults if fault.reason != NO_MARKS]
-        if not faults and not _were_there(case_view.results(story)[-1].content, markers):
+        if not faults and not _were_there(case_view.results(case_run)[-1].content, markers):
             return skipped(CLAIM, IN_PLACE)
     control = _control(alone or _block(due[0]), due[0])
     return as_findings(CLAIM, faults, control=control, saw=f"one pair of {len(due)}: {due[0].begin!r}")
@@ -43,8 +43,8 @@ def one_marker_pair(story: CaseRun, declaration: Declaration) -> tuple[Finding, 
 
 def _cannot(markers: tuple[Marker, ...], due: tuple[Marker, ...]) -> str:
     if not markers:
-        return "it marks nothing: the declaration has no `markers`, and none stand around what it writes"
-    return "" if due else "where there is no file it writes none of its marks"
+        return "it writes no marks: the declaration has no `markers`, and none enclose what it writes"
+    return "" if due else "it writes none of its marks if there is no file"
 
 
 def _were_there(content: bytes, markers: tuple[Marker, ...]) -> bool:
@@ -72,7 +72,7 @@ def unbalanced(
     found = document(after)
     begins, ends = marker_lines(found, marker.begin), ends_of(found, marker)
     diff = difference(before, after)
-    what = f"{name}: {marker.begin!r} stands there {len(begins)} times, its end {len(ends)} times"
+    what = f"{name}: {marker.begin!r} occurs {len(begins)} times, its end {len(ends)} times"
     if not begins and not ends and due:
         reason = _where_else(document(before), found, marker)
         yield CheckFault(reason=reason, saw=f"{what} ({reason})", diff=diff)
@@ -81,7 +81,7 @@ def unbalanced(
     elif len(begins) > 1:
         yield CheckFault(reason="two-blocks", saw=what, diff=diff)
     elif begins and begins[0].start > ends[0].start:
-        yield CheckFault(reason="marks-reversed", saw=f"{name}: the end stands before the beginning", diff=diff)
+        yield CheckFault(reason="marks-reversed", saw=f"{name}: the end comes before the beginning", diff=diff)
 
 
 def _where_else(before: Document, after: Document, marker: Marker) -> str:

@@ -10,7 +10,7 @@ from pytest_codexsandbox.model.contents import is_of_codex
 from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, FileState, GeneratorRun
 
 MISSING: Final = FileState(kind="missing")
-_SAYS_WHY: Final = "generator.exit-and-refusal-agree says why"
+_SAYS_WHY: Final = "see generator.exit-and-refusal-agree"
 _STEPS: Final = 8  # how many links to links are followed
 _ANY: Final = re.compile(r"@(?P<name>[A-Z][A-Z0-9_]*)@")
 _FIRST: Final = re.compile(rf"{_ANY.pattern}(?=/|$)")
@@ -31,20 +31,20 @@ class StateAfterRun(msgspec.Struct, frozen=True, kw_only=True):
         return f"run {self.run}"
 
 
-def before(story: CaseRun) -> FileState:
-    return config(story.before, story.world)
+def before(case_run: CaseRun) -> FileState:
+    return config(case_run.before, case_run.world)
 
 
-def text_before(story: CaseRun) -> bytes:
+def text_before(case_run: CaseRun) -> bytes:
     """Returns the content before the first run; b"" also if there is no file."""
-    return before(story).content
+    return before(case_run).content
 
 
-def results(story: CaseRun) -> tuple[StateAfterRun, ...]:
+def results(case_run: CaseRun) -> tuple[StateAfterRun, ...]:
     """Returns the state after each run. A run that changed nothing more is left out."""
     found: list[StateAfterRun] = []
-    for number, run in enumerate(story.runs, start=1):
-        state = config(run.files, story.world)
+    for number, run in enumerate(case_run.runs, start=1):
+        state = config(run.files, case_run.world)
         if not found or not same(found[-1].state, state):
             found.append(StateAfterRun(run=number, state=state))
     return tuple(found)
@@ -106,19 +106,19 @@ def refused(run: GeneratorRun) -> bool:
     return run.ended == "exit" and (run.refused or run.code != 0)
 
 
-def untouched(story: CaseRun) -> bool:
+def untouched(case_run: CaseRun) -> bool:
     """Checks whether the first run left the configuration unchanged."""
-    return same(before(story), config(story.first.files, story.world))
+    return same(before(case_run), config(case_run.first.files, case_run.world))
 
 
-def declined(story: CaseRun) -> str:
+def declined(case_run: CaseRun) -> str:
     """Returns that the generator declined, and what it wrote besides the configuration."""
-    return f"it declined and {left(story)}: {_SAYS_WHY}"
+    return f"it declined and {left(case_run)}: {_SAYS_WHY}"
 
 
-def left(story: CaseRun) -> str:
+def left(case_run: CaseRun) -> str:
     """Returns what a run that changed no configuration has done to other files."""
-    count = len(other_files(story.before, story.runs[-1].files))
+    count = len(other_files(case_run.before, case_run.runs[-1].files))
     if not count:
         return "wrote nothing"
     return f"left the configuration as it was, but {count:,} other file{'s are' if count > 1 else ' is'} new or changed"
@@ -134,11 +134,11 @@ def _is_there(before: Files, path: str, after: Files) -> bool:
     return path in before and same(before[path], after[path])
 
 
-def not_asked(story: CaseRun) -> str:
+def not_asked(case_run: CaseRun) -> str:
     """Returns why nothing can be said about what this generator wrote; "" if something can."""
-    if story.first.ended != "exit":
-        return f"it did not end by itself ({story.first.ended}): generator.ends-by-itself tells of that"
-    if refused(story.first) and untouched(story):
-        return declined(story)
-    truncated = next((one for one in results(story) if one.state.size > len(one.state.content)), None)
-    return f"{truncated.name} left {truncated.state.size} bytes: too many to be read" if truncated else ""
+    if case_run.first.ended != "exit":
+        return f"it did not end by itself ({case_run.first.ended}): see generator.ends-by-itself"
+    if refused(case_run.first) and untouched(case_run):
+        return declined(case_run)
+    truncated = next((one for one in results(case_run) if one.state.size > len(one.state.content)), None)
+    return f"{truncated.name} left {truncated.state.size} bytes: too large to be read" if truncated else ""

@@ -96,9 +96,9 @@ def _pairs(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
 def override(text: str) -> Override:
     key, equals, value = text.partition("=")
     if not equals:
-        return Override(path=(), value=None, raw=text, fault="there is no = in it")
+        return Override(path=(), value=None, raw=text, fault="no `=` in it")
     if not key.strip():
-        return Override(path=(), value=None, raw=text, fault="there is no key in it")
+        return Override(path=(), value=None, raw=text, fault="no key in it")
     path = tuple(key.strip().split("."))
     found = read(b"_x_ = " + value.strip().encode("utf-8", "surrogatepass"))
     if found.loads and "_x_" in found.data:

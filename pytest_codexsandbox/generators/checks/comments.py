@@ -24,7 +24,7 @@ from pytest_codexsandbox.generators.checks.ownership import Ownership, own, user
 from pytest_codexsandbox.generators.checks.toml_lexer import Comment, Document, Statement, bytes_of, document, without
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
-CLAIM = "the user's comments are kept, in order, next to what they speak of"
+CLAIM = "the user's comments are kept, in order, next to the keys they describe"
 Anchor = tuple[str, ...]
 
 
@@ -41,17 +41,17 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place} {written(self.anchor[1:]) if self.anchor else 'the end'}"
 
 
-def comments_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    ownership, text = own(story, declaration), case_view.text_before(story)
+def comments_kept(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    ownership, text = own(case_run, declaration), case_view.text_before(case_run)
     mine = said(text, text, ownership)
-    why = case_view.not_asked(story) or ("" if mine else "the user has written no comments here")
+    why = case_view.not_asked(case_run) or ("" if mine else "the user's file has no comments")
     if why:
         return skipped(CLAIM, why)
-    faults = of_first_run(disturbed(text, after.content, ownership, after.name) for after in case_view.results(story))
-    shown = listed([one.comment.text[:40] for one in mine], limit=3)
-    return as_findings(
-        CLAIM, faults, control=_control(text, ownership), saw=f"{len(mine)} are where they were: {shown}"
+    faults = of_first_run(
+        disturbed(text, after.content, ownership, after.name) for after in case_view.results(case_run)
     )
+    shown = listed([one.comment.text[:40] for one in mine], limit=3)
+    return as_findings(CLAIM, faults, control=_control(text, ownership), saw=f"{len(mine)} are in place: {shown}")
 
 
 def said(content: bytes, users: bytes, ownership: Ownership) -> tuple[Said, ...]:
@@ -121,8 +121,8 @@ def _fault(one: Said, mine: tuple[Said, ...], there: tuple[Said, ...], name: str
     if len(alike) < sum(other.comment.text == one.comment.text for other in mine):
         return CheckFault(reason="comment-lost", saw=f"{name}: {text!r} ({one.what}) is gone", diff=diff)
     if any(_kept(one, other) for other in alike):
-        return CheckFault(reason="comments-reordered", saw=f"{name}: {text!r} stands out of its turn", diff=diff)
-    saw = f"{name}: {text!r} stood {one.what}, and now {alike[0].what}"
+        return CheckFault(reason="comments-reordered", saw=f"{name}: {text!r} is out of order", diff=diff)
+    saw = f"{name}: {text!r} was {one.what}, and is now {alike[0].what}"
     return CheckFault(reason="comment-moved", saw=saw, diff=diff)
 
 
@@ -131,7 +131,7 @@ def _control(text: bytes, ownership: Ownership) -> Control:
     kept = not any(disturbed(text, text, ownership))
     first = mine[0].comment
     gone = any(disturbed(text, without(text, first.start, first.end), ownership))
-    controls = [Control(f"{first.text[:40]!r} is taken out of this file, and it is missed", kept and gone)]
+    controls = [Control(f"{first.text[:40]!r} is removed, and that is noticed", kept and gone)]
     bound = next((one for one in mine if one.bound and one.comment.place != "free"), None)
     if bound is not None:
         controls.append(_moved(text, bound.comment, ownership))
@@ -144,4 +144,4 @@ def _moved(text: bytes, comment: Comment, ownership: Ownership) -> Control:
     rest = source[: comment.start] + source[comment.end :]
     moved = bytes_of(f"{rest}\n\n{comment.text}\n")
     noticed = any(disturbed(text, moved, ownership))
-    return Control(f"{comment.text[:40]!r} is moved to the end, and it is noticed", noticed)
+    return Control(f"{comment.text[:40]!r} is moved to the end, and that is noticed", noticed)

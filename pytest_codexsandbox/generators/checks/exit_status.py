@@ -32,70 +32,70 @@ from pytest_codexsandbox.model.generator import (
     is_silent,
 )
 
-CLAIM = "exit 0 means that it was done, and declined means that nothing was touched, with the reason told"
+CLAIM = "exit 0 means done; a refusal changes nothing and states its reason"
 _LONGEST: Final = 120  # characters shown of one call of Codex
 
 
-def agrees(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    if story.first.ended != "exit":
-        return skipped(CLAIM, case_view.not_asked(story))
-    saw = _told(story, declaration)
+def agrees(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    if case_run.first.ended != "exit":
+        return skipped(CLAIM, case_view.not_asked(case_run))
+    saw = _told(case_run, declaration)
     return as_findings(
-        CLAIM, discord(story, declaration), control=_control(story, declaration), saw=saw, direction="wrong-claim"
+        CLAIM, discord(case_run, declaration), control=_control(case_run, declaration), saw=saw, direction="wrong-claim"
     )
 
 
-def _told(story: CaseRun, declaration: Declaration) -> str:
-    run = story.first
+def _told(case_run: CaseRun, declaration: Declaration) -> str:
+    run = case_run.first
     if case_view.refused(run):
-        return f"it declined with {run.code}, {case_view.left(story)}, and said: {_reason(run)[:160]}"
-    return f"exit 0, and {_done(story, run, declaration) or 'everything was already as asked'}"
+        return f"it declined with {run.code}, {case_view.left(case_run)}, and printed: {_reason(run)[:160]}"
+    return f"exit 0, and {_done(case_run, run, declaration) or 'everything was already as requested'}"
 
 
-def discord(story: CaseRun, declaration: Declaration) -> Iterator[CheckFault]:
-    run = story.first
+def discord(case_run: CaseRun, declaration: Declaration) -> Iterator[CheckFault]:
+    run = case_run.first
     if run.error:
         yield CheckFault(reason="result-malformed", saw=run.error)
-    yield from _refusal(story, run, declaration) if case_view.refused(run) else _success(story, run, declaration)
+    yield from _refusal(case_run, run, declaration) if case_view.refused(run) else _success(case_run, run, declaration)
 
 
-def _refusal(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> Iterator[CheckFault]:
-    touched = changed(story.before, run.files, story.world)
+def _refusal(case_run: CaseRun, run: GeneratorRun, declaration: Declaration) -> Iterator[CheckFault]:
+    touched = changed(case_run.before, run.files, case_run.world)
     if touched:
-        diff = difference(case_view.text_before(story), case_view.config(run.files, story.world).content)
+        diff = difference(case_view.text_before(case_run), case_view.config(run.files, case_run.world).content)
         yield CheckFault(
-            reason="declined-and-wrote", saw=f"exit {run.code}, and {listed(touched)} was touched", diff=diff
+            reason="declined-and-wrote", saw=f"exit {run.code}, and {listed(touched)} was changed", diff=diff
         )
     if declaration.refuse_exit and run.code not in declaration.refuse_exit and not (run.told and run.refused):
         declared = listed([str(code) for code in declaration.refuse_exit])
-        yield CheckFault(reason="undeclared-exit", saw=f"exit {run.code}; it declares {declared} for declining")
+        yield CheckFault(reason="undeclared-exit", saw=f"exit {run.code}; its declaration has {declared} for a refusal")
     if not _reason(run):
-        yield CheckFault(reason="no-reason", saw=f"exit {run.code}, and not a word why")
-    if _is_ordinary(story) and not wanted(story, declaration).refuses:
-        saw = f"nothing of the user's is in its way, and it declined: {_reason(run)[:160]}"
+        yield CheckFault(reason="no-reason", saw=f"exit {run.code}, without a reason")
+    if _is_ordinary(case_run) and not wanted(case_run, declaration).refuses:
+        saw = f"nothing in the user's files prevents it, but it declined: {_reason(run)[:160]}"
         yield CheckFault(reason="declines-nothing", saw=saw)
 
 
-def _is_ordinary(story: CaseRun) -> bool:
+def _is_ordinary(case_run: CaseRun) -> bool:
     """Checks for a file that holds nothing, or only what most users write."""
-    return story.case.ordinary or (not case_view.text_before(story).strip() and not story.case.link)
+    return case_run.case.ordinary or (not case_view.text_before(case_run).strip() and not case_run.case.link)
 
 
 def _reason(run: GeneratorRun) -> str:
     return run.reason or run.stderr.strip() or run.stdout.strip()
 
 
-def _success(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> Iterator[CheckFault]:
-    if wanted(story, declaration).refuses and not is_silent(declaration, story.wish, story.row):
-        saw = f"exit 0 on {story.wish.platform!r}, where it declares that it declines"
+def _success(case_run: CaseRun, run: GeneratorRun, declaration: Declaration) -> Iterator[CheckFault]:
+    if wanted(case_run, declaration).refuses and not is_silent(declaration, case_run.wish, case_run.row):
+        saw = f"exit 0 on {case_run.wish.platform!r}, where its declaration says that it declines"
         yield CheckFault(reason="should-have-declined", saw=saw)
-    if not _done(story, run, declaration) and not already(story):
-        yield CheckFault(reason="did-nothing", saw=f"exit 0; {_nothing(story, run)}")
+    if not _done(case_run, run, declaration) and not already(case_run):
+        yield CheckFault(reason="did-nothing", saw=f"exit 0; {_nothing(case_run, run)}")
 
 
-def _nothing(story: CaseRun, run: GeneratorRun) -> str:
+def _nothing(case_run: CaseRun, run: GeneratorRun) -> str:
     """Returns the places that were inspected, and what the generator did there."""
-    other = case_view.other_files(story.before, run.files)
+    other = case_view.other_files(case_run.before, run.files)
     only = f"no configuration of Codex was changed, only {listed(other)} was written"
     files = only if other else "no file was changed"
     calls = [shlex.join(("codex", *one.argv))[:_LONGEST] for one in answered(run.launches)]
@@ -103,13 +103,13 @@ def _nothing(story: CaseRun, run: GeneratorRun) -> str:
     return f"{files}, and no argument was given{called}"
 
 
-def wanted(story: CaseRun, declaration: Declaration) -> ExpectedPolicy:
-    return expected(declaration, story.wish, story.row)
+def wanted(case_run: CaseRun, declaration: Declaration) -> ExpectedPolicy:
+    return expected(declaration, case_run.wish, case_run.row)
 
 
-def _done(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> str:
+def _done(case_run: CaseRun, run: GeneratorRun, declaration: Declaration) -> str:
     """Returns what the run did, in a few words."""
-    touched = changed(story.before, run.files, story.world)
+    touched = changed(case_run.before, run.files, case_run.world)
     if touched:
         return f"{listed(touched)} was written"
     if run.argv:
@@ -121,7 +121,7 @@ def _done(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> str:
     if run.env or run.unset:
         return "an environment was given"
     # A launcher that sets no policy does nothing but start Codex.
-    return "Codex was started" if started and "sandbox" in wanted(story, declaration).kept else ""
+    return "Codex was started" if started and "sandbox" in wanted(case_run, declaration).kept else ""
 
 
 def changed(before: Files, after: Files, world: dict[str, str]) -> list[str]:
@@ -134,10 +134,10 @@ def _facts(state: object) -> tuple[object, ...]:
     return tuple(getattr(state, name, None) for name in ("kind", "content", "size", "mode", "target", "uid", "links"))
 
 
-def already(story: CaseRun) -> bool:
+def already(case_run: CaseRun) -> bool:
     """Checks whether the user's file already holds every key that the generator writes, with the same value."""
-    asked = leaves(read(written_alone(story) or b"").data)
-    there = leaves(read(case_view.text_before(story)).data)
+    asked = leaves(read(written_alone(case_run) or b"").data)
+    there = leaves(read(case_view.text_before(case_run)).data)
     return bool(asked) and all(_alike(path, value, there) for path, value in asked.items())
 
 
@@ -145,27 +145,31 @@ def _alike(path: Path, value: object, there: dict[Path, object]) -> bool:
     return path in there and comparable(there[path]) == comparable(value)
 
 
-def _control(story: CaseRun, declaration: Declaration) -> Control:
+def _control(case_run: CaseRun, declaration: Declaration) -> Control:
     """Repeats the check with one more byte in a file that should be untouched, and with nothing done under exit 0."""
-    quiet = msgspec.structs.replace(story.first, files=story.before, argv=(), env={}, unset=(), launches=(), error="")
-    path = case_view.resolved(story.before, CONFIG, story.world)
-    state = story.before.get(path, case_view.MISSING)
+    quiet = msgspec.structs.replace(
+        case_run.first, files=case_run.before, argv=(), env={}, unset=(), launches=(), error=""
+    )
+    path = case_view.resolved(case_run.before, CONFIG, case_run.world)
+    state = case_run.before.get(path, case_view.MISSING)
     more = msgspec.structs.replace(state, kind="file", content=state.content + b"\n", size=state.size + 1)
     declined = msgspec.structs.replace(quiet, refused=True, code=quiet.code or 1, reason="because")
-    wrote = msgspec.structs.replace(declined, files={**story.before, path: more})
+    wrote = msgspec.structs.replace(declined, files={**case_run.before, path: more})
     idle = msgspec.structs.replace(quiet, refused=False, code=0)
     tries = [
-        ("one byte more under a refusal", "declined-and-wrote", wrote),
-        ("a refusal without a word", "no-reason", _mute(declined)),
-        *([] if already(story) else [("exit 0 with nothing done", "did-nothing", idle)]),
+        ("an extra byte despite a refusal", "declined-and-wrote", wrote),
+        ("a refusal without a reason", "no-reason", _mute(declined)),
+        *([] if already(case_run) else [("exit 0 with nothing done", "did-nothing", idle)]),
     ]
-    return all_hold(Control(f"{what} is noticed", word in _words(story, run, declaration)) for what, word, run in tries)
+    return all_hold(
+        Control(f"{what} is noticed", word in _words(case_run, run, declaration)) for what, word, run in tries
+    )
 
 
 def _mute(run: GeneratorRun) -> GeneratorRun:
     return msgspec.structs.replace(run, reason="", stdout="", stderr="")
 
 
-def _words(story: CaseRun, run: GeneratorRun, declaration: Declaration) -> set[str]:
-    other = msgspec.structs.replace(story, runs=(run,))
+def _words(case_run: CaseRun, run: GeneratorRun, declaration: Declaration) -> set[str]:
+    other = msgspec.structs.replace(case_run, runs=(run,))
     return {fault.reason for fault in discord(other, declaration)}

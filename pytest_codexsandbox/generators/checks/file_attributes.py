@@ -21,20 +21,23 @@ from pytest_codexsandbox.model.contents import OF_CODEX
 from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Declaration, Files, FileState, Finding
 
 STAY = "the mode, the owner and the links of the user's file stay as they are"
-NOTHING = "nothing is left behind but what was asked for"
+NOTHING = "nothing is left behind except the requested files"
 _OF_CODEX: Final = f"{OF_CODEX}*"
 _WATCHED: Final = ("@HOME@", "@CODEX_HOME@", "@WORKSPACE@")
 
 
-def mode_owner_links(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    if story.first.ended != "exit":
-        return skipped(STAY, case_view.not_asked(story))
-    if _entry(story.before).kind == "missing" and not _home_link(story.before):
-        return skipped(STAY, "the user has no file here")
+def mode_owner_links(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    if case_run.first.ended != "exit":
+        return skipped(STAY, case_view.not_asked(case_run))
+    if _entry(case_run.before).kind == "missing" and not _home_link(case_run.before):
+        return skipped(STAY, "the user has no file in this case")
     faults = of_first_run(
-        altered(story.before, run.files, story.world, f"run {number}") for number, run in enumerate(story.runs, start=1)
+        altered(case_run.before, run.files, case_run.world, f"run {number}")
+        for number, run in enumerate(case_run.runs, start=1)
     )
-    return as_findings(STAY, faults, control=_altered(story), saw=_told(story.before, story.world), direction="")
+    return as_findings(
+        STAY, faults, control=_altered(case_run), saw=_told(case_run.before, case_run.world), direction=""
+    )
 
 
 def _entry(files: Files) -> FileState:
@@ -70,7 +73,7 @@ def altered(before: Files, after: Files, world: dict[str, str], name: str = "aft
             reason="mode-changed", saw=saw, direction="leak" if other.mode & ~one.mode & 0o077 else "denied"
         )
     if one.uid != other.uid:
-        yield CheckFault(reason="owner-changed", saw=f"{name}: it belonged to {one.uid}, and belongs to {other.uid}")
+        yield CheckFault(reason="owner-changed", saw=f"{name}: the owner was {one.uid}, and is {other.uid}")
     if one.links > 1 and other.links < one.links:
         saw = f"{name}: the file had {one.links} names, and has {other.links}: the other name keeps the old text"
         yield CheckFault(reason="hard-link-broken", saw=saw)
@@ -84,12 +87,14 @@ def _link(path: str, one: FileState, other: FileState, name: str) -> Iterator[Ch
             reason="link-replaced", saw=f"{name}: {path} was a link to {one.target}, and is a {other.kind} now"
         )
     elif one.target != other.target:
-        yield CheckFault(reason="link-changed", saw=f"{name}: {path} led to {one.target}, and leads to {other.target}")
+        yield CheckFault(
+            reason="link-changed", saw=f"{name}: {path} pointed to {one.target}, and points to {other.target}"
+        )
 
 
-def _altered(story: CaseRun) -> Control:
+def _altered(case_run: CaseRun) -> Control:
     """Repeats the check on this file with another mode, another owner, without its link, and with one name less."""
-    world, files = story.world, story.before
+    world, files = case_run.world, case_run.before
     real = case_view.resolved(files, CONFIG, world)
     controls = [Control("the same files pass", not any(altered(files, files, world)))]
     state = files.get(real, case_view.MISSING)
@@ -106,67 +111,69 @@ def _altered(story: CaseRun) -> Control:
     return all_hold(controls)
 
 
-def no_leftovers(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    runs = enumerate(story.runs, start=1)
-    faults = of_first_run(left(story, run.files, declaration, number) for number, run in runs)
+def no_leftovers(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    runs = enumerate(case_run.runs, start=1)
+    faults = of_first_run(left(case_run, run.files, declaration, number) for number, run in runs)
     trace = {"@CODEX_HOME@/.config.toml.codexsandbox": FileState(kind="file")}
     controls = [
-        Control("a name beside the file is noticed", any(left(story, {**story.before, **trace}, declaration, 1))),
-        Control("the same names pass", not any(left(story, story.before, declaration, 1))),
+        Control(
+            "an extra file beside it is noticed", any(left(case_run, {**case_run.before, **trace}, declaration, 1))
+        ),
+        Control("the same names pass", not any(left(case_run, case_run.before, declaration, 1))),
     ]
-    count, own = len(story.runs[-1].files), _installed_here(story)
-    also = f"; on an empty home it leaves as well: {listed(own)}" if own else ""
-    saw = f"{count} names, each of them explained{also}"
+    count, own = len(case_run.runs[-1].files), _installed_here(case_run)
+    also = f"; in an empty home it also leaves: {listed(own)}" if own else ""
+    saw = f"{count} names, each accounted for{also}"
     return as_findings(NOTHING, faults, control=all_hold(controls), saw=saw, direction="litter")
 
 
-def left(story: CaseRun, files: Files, declaration: Declaration, number: int) -> Iterator[CheckFault]:
+def left(case_run: CaseRun, files: Files, declaration: Declaration, number: int) -> Iterator[CheckFault]:
     """Yields a fault for new names that neither the user nor the declaration explains. A folder counts as one."""
-    explained = _explained(files, story, declaration)
-    new = sorted(path for path in files.keys() - story.before.keys() if _is_stray(path, files, story, explained))
+    explained = _explained(files, case_run, declaration)
+    new = sorted(path for path in files.keys() - case_run.before.keys() if _is_stray(path, files, case_run, explained))
     tops = [path for path in new if not any(path.startswith(other + "/") for other in new)]
     if tops:
         yield CheckFault(reason="left-behind", saw=f"run {number} left {listed(tops)}")
 
 
-def _explained(files: Files, story: CaseRun, declaration: Declaration) -> set[str]:
+def _explained(files: Files, case_run: CaseRun, declaration: Declaration) -> set[str]:
     """Returns the permitted paths, by their own names and by their real ones: CODEX_HOME may be a link."""
     patterns = (CONFIG, _OF_CODEX, *declaration.setup, *declaration.keeps)
-    every = {*patterns, *(case_view.resolved(files, one, story.world) for one in patterns)}
-    return {case_view.real_path(one, story.world) for one in every}
+    every = {*patterns, *(case_view.resolved(files, one, case_run.world) for one in patterns)}
+    return {case_view.real_path(one, case_run.world) for one in every}
 
 
-def _is_stray(path: str, files: Files, story: CaseRun, explained: set[str]) -> bool:
+def _is_stray(path: str, files: Files, case_run: CaseRun, explained: set[str]) -> bool:
     if not path.startswith(_WATCHED) or files[path].kind == "missing":
         return False
-    real = case_view.real_path(path, story.world)
-    return not (any(_explains(one, real) for one in explained) or is_installed(path, story))
+    real = case_view.real_path(path, case_run.world)
+    return not (any(_explains(one, real) for one in explained) or is_installed(path, case_run))
 
 
-def is_installed(path: str, story: CaseRun) -> bool:
+def is_installed(path: str, case_run: CaseRun) -> bool:
     """Checks whether the generator leaves this name, or its folder, on an empty home too: skills, hooks, a cache.
 
     A copy or a temporary file of the configuration always counts as left behind, and so does a file in the workspace.
     """
-    world = story.world
+    world = case_run.world
     real, config = case_view.real_path(path, world), case_view.real_path(CONFIG, world)
     if posixpath.basename(config) in posixpath.basename(real) or case_view.is_inside(real, world.get("WORKSPACE", "")):
         return False
-    own = [one for one in _real_names(story) if not config.startswith(one)]
+    own = [one for one in _real_names(case_run) if not config.startswith(one)]
     return any(real == one.rstrip("/") or (one.endswith("/") and real.startswith(one)) for one in own)
 
 
-def _real_names(story: CaseRun) -> Iterator[str]:
+def _real_names(case_run: CaseRun) -> Iterator[str]:
     """Yields each installed name, and its name behind the links of this case: CODEX_HOME may be a link."""
-    for one in story.installed:
+    for one in case_run.installed:
         name, end = one.rstrip("/"), "/" if one.endswith("/") else ""
-        for either in (name, case_view.resolved(story.before, name, story.world)):
-            yield case_view.real_path(either, story.world) + end
+        for either in (name, case_view.resolved(case_run.before, name, case_run.world)):
+            yield case_view.real_path(either, case_run.world) + end
 
 
-def _installed_here(story: CaseRun) -> list[str]:
-    new = story.runs[-1].files.keys() - story.before.keys()
-    own = sorted(path for path in new if path.startswith(_WATCHED) and is_installed(path, story))
+def _installed_here(case_run: CaseRun) -> list[str]:
+    new = case_run.runs[-1].files.keys() - case_run.before.keys()
+    own = sorted(path for path in new if path.startswith(_WATCHED) and is_installed(path, case_run))
     return [path for path in own if posixpath.dirname(path) not in own]
 
 

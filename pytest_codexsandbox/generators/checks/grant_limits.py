@@ -23,47 +23,47 @@ from pytest_codexsandbox.generators.checks.granted_policy import (
 from pytest_codexsandbox.generators.checks.ownership import written_alone
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, ExpectedPolicy, Finding
 
-CLAIM = "what is granted covers what was asked, and no more"
+CLAIM = "the grants cover the request, and no more"
 
 
-def grants_no_more(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    why = case_view.not_asked(story)
-    broken = next((one for one in case_view.results(story) if not read(one.content).loads), None)
-    why = why or (f"after {broken.name} the file is no TOML: generator.parses tells of that" if broken else "")
+def grants_no_more(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    why = case_view.not_asked(case_run)
+    broken = next((one for one in case_view.results(case_run) if not read(one.content).loads), None)
+    why = why or (f"after {broken.name} the file is not TOML: see generator.parses" if broken else "")
     if why:
         return skipped(CLAIM, why)
-    run = story.runs[-1]
-    before, found = layers(story.before, None, story.world), layers(run.files, run, story.world)
-    expect = as_kept(wanted(story, declaration), before, story.world)
-    now, faults = granted(found, story.world), list(exceeded(before, found, expect, story))
-    if not faults and _is_void(now, expect) and manages(before, found, story):
+    run = case_run.runs[-1]
+    before, found = layers(case_run.before, None, case_run.world), layers(run.files, run, case_run.world)
+    expect = as_kept(wanted(case_run, declaration), before, case_run.world)
+    now, faults = granted(found, case_run.world), list(exceeded(before, found, expect, case_run))
+    if not faults and _is_void(now, expect) and manages(before, found, case_run):
         decides = f"{now.by or 'nothing'} in the {now.layer or 'defaults'} makes it {now.mode or 'unknown'}"
-        return skipped(CLAIM, f"{decides}, whatever was written: effective.says-what-was-asked tells of that")
+        return skipped(CLAIM, f"{decides}, whatever was written: see effective.says-what-was-asked")
     return as_findings(
         CLAIM,
         faults,
-        control=_control(before, found, expect, story),
+        control=_control(before, found, expect, case_run),
         saw=f"{now.mode}, network {'on' if now.network else 'off'}, roots: {listed(now.roots) or 'none'}",
         direction="leak",
     )
 
 
 def exceeded(
-    before: tuple[Layer, ...], after: tuple[Layer, ...], expect: ExpectedPolicy, story: CaseRun
+    before: tuple[Layer, ...], after: tuple[Layer, ...], expect: ExpectedPolicy, case_run: CaseRun
 ) -> Iterator[CheckFault]:
-    world = story.world
+    world = case_run.world
     was, now = granted(before, world), granted(after, world)
-    speaking = manages(before, after, story)
+    speaking = manages(before, after, case_run)
     if now.mode == "danger-full-access" != expect.sandbox and was.mode != "danger-full-access":
-        yield CheckFault(reason="no-sandbox", saw=f"the sandbox is off; {expect.sandbox} was asked")
+        yield CheckFault(reason="no-sandbox", saw=f"the sandbox is off; {expect.sandbox} was requested")
         return
     if now.mode == "workspace-write" and expect.sandbox == "read-only" and (speaking or was.mode == "read-only"):
-        yield CheckFault(reason="another-mode", saw=f"{now.by} in the {now.layer} lets the workspace be written")
+        yield CheckFault(reason="another-mode", saw=f"{now.by} in the {now.layer} makes the workspace writable")
     users = said(before)
-    to_be_off = expect.network if "network" in expect.kept else story.wish.network
+    to_be_off = expect.network if "network" in expect.kept else case_run.wish.network
     if now.network and expect.network is not True and (not users.network or (speaking and to_be_off is False)):
         word = "network-left-on" if users.network else "network-added"
-        yield CheckFault(reason=word, saw=f"the network is on ({now.by} in the {now.layer}); it was not asked for")
+        yield CheckFault(reason=word, saw=f"the network is on ({now.by} in the {now.layer}); it was not requested")
     yield from _wider(users, now, expect, world)
     if speaking and expect.sandbox == "workspace-write" and not _is_void(now, expect):
         yield from _missing(now, expect, world)
@@ -74,9 +74,9 @@ def _is_void(now: Grants, expect: ExpectedPolicy) -> bool:
     return expect.sandbox == "workspace-write" != now.mode
 
 
-def manages(before: tuple[Layer, ...], after: tuple[Layer, ...], story: CaseRun) -> bool:
+def manages(before: tuple[Layer, ...], after: tuple[Layer, ...], case_run: CaseRun) -> bool:
     """Checks whether this generator manages a policy: it writes one, or has changed one."""
-    if speaks(story.runs[-1]) or any(key in read(written_alone(story) or b"").data for key in SPEAKS):
+    if speaks(case_run.runs[-1]) or any(key in read(written_alone(case_run) or b"").data for key in SPEAKS):
         return True
     one, other = before[0].data, after[0].data
     return any(comparable(one.get(key, "")) != comparable(other.get(key, "")) for key in SPEAKS)
@@ -91,7 +91,7 @@ def _wider(users: Grants, now: Grants, expect: ExpectedPolicy, world: Mapping[st
         at = place(root, world)
         if not any(case_view.is_inside(at, one) for one in known):
             reason = _how_wide(at, asked, world)
-            yield CheckFault(reason=reason, saw=f"{root!r} is granted; asked: {listed(asked) or 'nothing'}"[:400])
+            yield CheckFault(reason=reason, saw=f"{root!r} is granted; requested: {listed(asked) or 'nothing'}"[:400])
 
 
 def _asked(expect: ExpectedPolicy, world: Mapping[str, str]) -> list[str]:
@@ -117,20 +117,20 @@ def _missing(now: Grants, expect: ExpectedPolicy, world: Mapping[str, str]) -> I
             yield CheckFault(reason="root-missing", saw=f"{root!r} is not granted"[:400], direction="denied")
 
 
-def _control(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: ExpectedPolicy, story: CaseRun) -> Control:
+def _control(before: tuple[Layer, ...], after: tuple[Layer, ...], expect: ExpectedPolicy, case_run: CaseRun) -> Control:
     """Repeats the check with one more layer that grants an unrequested folder, the whole machine, or everything."""
 
     def reasons(data: dict[str, Any]) -> set[str]:
         more = (*after, Layer(name="control", data=data))
         bare = msgspec.structs.replace(expect, roots=(), network=False, sandbox="workspace-write")
         plain = tuple(msgspec.structs.replace(one, data={}) for one in before)
-        return {fault.reason for fault in exceeded(plain, more, bare, story)}
+        return {fault.reason for fault in exceeded(plain, more, bare, case_run)}
 
     def mode(**words: Any) -> dict[str, Any]:
         return {"sandbox_mode": "workspace-write", "sandbox_workspace_write": words}
 
     tries = (
-        ("a folder that nobody asked for", "not-asked", mode(writable_roots=["/codexsandbox"])),
+        ("a folder that was not requested", "not-asked", mode(writable_roots=["/codexsandbox"])),
         ("the whole machine", "whole-machine", mode(writable_roots=["/"])),
         ("a network", "network-added", mode(network_access=True)),
         ("no sandbox", "no-sandbox", {"sandbox_mode": "danger-full-access"}),

@@ -14,24 +14,24 @@ from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Declaration, Fi
 SECOND = "a second run changes nothing"
 THIRD = "a third run changes nothing"
 SIZE = "the file does not grow from run to run"
-IDLE = "no third run was made: the second left all as it found it, so that another would begin as that one did"
-MEANING = "what a later run leaves means the same"
+IDLE = "no third run: the second changed nothing, so a third would start from the same state"
+MEANING = "the file of a later run has the same meaning"
 
 
-def second_run_same(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    return _same_bytes(story, 2, SECOND)
+def second_run_same(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    return _same_bytes(case_run, 2, SECOND)
 
 
-def third_run_same(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    return _same_bytes(story, 3, THIRD)
+def third_run_same(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    return _same_bytes(case_run, 3, THIRD)
 
 
-def _same_bytes(story: CaseRun, number: int, claim: str) -> tuple[Finding, ...]:
-    why = not_run(story, number)
+def _same_bytes(case_run: CaseRun, number: int, claim: str) -> tuple[Finding, ...]:
+    why = not_run(case_run, number)
     if why:
         return skipped(claim, why)
-    one, other = story.runs[number - 2], story.runs[number - 1]
-    world = story.world
+    one, other = case_run.runs[number - 2], case_run.runs[number - 1]
+    world = case_run.world
     return as_findings(
         claim,
         unlike(one, other, world, number),
@@ -40,16 +40,18 @@ def _same_bytes(story: CaseRun, number: int, claim: str) -> tuple[Finding, ...]:
     )
 
 
-def not_run(story: CaseRun, number: int) -> str:
-    if len(story.runs) < number and story.runs[-1].ended == "exit":
+def not_run(case_run: CaseRun, number: int) -> str:
+    if len(case_run.runs) < number and case_run.runs[-1].ended == "exit":
         return IDLE
-    if len(story.runs) < number:
-        return f"there was no run {number}: the one before it ended by {story.runs[-1].ended}"
-    late = next((one for one in story.runs[:number] if one.ended != "exit"), None)
+    if len(case_run.runs) < number:
+        return f"no run {number}: the run before it ended by {case_run.runs[-1].ended}"
+    late = next((one for one in case_run.runs[:number] if one.ended != "exit"), None)
     if late is not None:
-        return f"a run did not end by itself ({late.ended}): generator.ends-by-itself tells of that"
-    declined = all(case_view.refused(one) for one in story.runs[:number])
-    return f"it declined each time, and {case_view.left(story)}" if declined and case_view.untouched(story) else ""
+        return f"a run did not end by itself ({late.ended}): see generator.ends-by-itself"
+    declined = all(case_view.refused(one) for one in case_run.runs[:number])
+    return (
+        f"it declined each time, and {case_view.left(case_run)}" if declined and case_view.untouched(case_run) else ""
+    )
 
 
 def unlike(one: GeneratorRun, other: GeneratorRun, world: dict[str, str], number: int) -> Iterator[CheckFault]:
@@ -96,16 +98,16 @@ def _touched(one: GeneratorRun, other: GeneratorRun, world: dict[str, str], numb
         and any(unlike(one, wordy, world, number))
         and not any(unlike(one, one, world, number))
     )
-    return Control("one byte more in the file, or one argument more, is noticed", held)
+    return Control("an extra byte in the file, or an extra argument, is noticed", held)
 
 
-def does_not_grow(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    why = not_run(story, 2)
+def does_not_grow(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    why = not_run(case_run, 2)
     if why:
         return skipped(SIZE, why)
-    sizes = [case_view.config(run.files, story.world).size for run in story.runs]
+    sizes = [case_view.config(run.files, case_run.world).size for run in case_run.runs]
     noticed = any(grown([sizes[0], sizes[0] + 1])) and not any(grown([sizes[0]] * 3))
-    control = Control("one byte more is noticed, the same size is not", noticed)
+    control = Control("an extra byte is noticed, the same size is not", noticed)
     return as_findings(SIZE, grown(sizes), control=control, saw=f"{', '.join(map(str, sizes))} bytes")
 
 
@@ -115,12 +117,12 @@ def grown(sizes: list[int]) -> Iterator[CheckFault]:
             yield CheckFault(reason="grew", saw=f"run {number}: {one} bytes became {other}; all: {sizes}")
 
 
-def same_meaning(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+def same_meaning(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
     """Checks the meaning, apart from the bytes: a file with another layout may have the same meaning."""
-    why = not_run(story, 2)
-    states = [case_view.config(run.files, story.world) for run in story.runs if run.ended == "exit"]
+    why = not_run(case_run, 2)
+    states = [case_view.config(run.files, case_run.world) for run in case_run.runs if run.ended == "exit"]
     why = why or ("it writes no file" if all(one.kind == "missing" for one in states) else "")
-    why = why or ("" if read(states[0].content).loads else "its first run left no TOML: generator.parses tells of that")
+    why = why or ("" if read(states[0].content).loads else "its first run left no TOML: see generator.parses")
     if why:
         return skipped(MEANING, why)
     faults = [
@@ -134,7 +136,7 @@ def same_meaning(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...
     return as_findings(
         MEANING,
         faults,
-        control=Control("one key more is noticed, another layout is not", held),
+        control=Control("an extra key is noticed, another layout is not", held),
         saw=f"{len(read(first).data)} keys at the root, the same after each run",
     )
 

@@ -18,46 +18,50 @@ from pytest_codexsandbox.generators.checks.ownership import Ownership, own, writ
 from pytest_codexsandbox.generators.checks.toml_lexer import Statement, bytes_of, document
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
-CLAIM = "each key of the generator's stands at its own path"
+CLAIM = "each key of the generator is at its own path"
 
 
-def own_place(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    ownership, asked = own(story, declaration), asked_keys(story)
-    why = case_view.not_asked(story) or _cannot(asked, story, ownership)
+def own_place(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    ownership, asked = own(case_run, declaration), asked_keys(case_run)
+    why = case_view.not_asked(case_run) or _cannot(asked, case_run, ownership)
     if why:
         return skipped(CLAIM, why)
-    before = case_view.text_before(story)
-    if not read(before).loads and any(not read(after.content).loads for after in case_view.results(story)):
-        return skipped(CLAIM, "the user's file was no TOML, and it is none now: generator.parses tells of that")
+    before = case_view.text_before(case_run)
+    if not read(before).loads and any(not read(after.content).loads for after in case_view.results(case_run)):
+        return skipped(CLAIM, "the user's file was not TOML, and still is not: see generator.parses")
     faults = of_first_run(
         (*misplaced(asked, before, after.content, after.name), *_undeclared(before, after, ownership))
-        for after in case_view.results(story)
+        for after in case_view.results(case_run)
     )
     return as_findings(
         CLAIM, faults, control=_control(asked, ownership), saw=f"all there: {listed([written(one) for one in asked])}"
     )
 
 
-def asked_keys(story: CaseRun) -> dict[Path, Any]:
+def asked_keys(case_run: CaseRun) -> dict[Path, Any]:
     """Returns the keys that the generator writes where nothing is in its way: these are the keys to check."""
-    return leaves(read(written_alone(story) or b"").data)
+    return leaves(read(written_alone(case_run) or b"").data)
 
 
-def _cannot(asked: dict[Path, Any], story: CaseRun, ownership: Ownership) -> str:
-    alone = written_alone(story)
+def _cannot(asked: dict[Path, Any], case_run: CaseRun, ownership: Ownership) -> str:
+    alone = written_alone(case_run)
     if alone is None:
-        return "nobody has seen what this generator writes where there is no file"
+        return "no run without a file has shown what this generator writes"
     if not read(alone).loads:
-        return "what it writes where there is no file is no TOML: generator.parses tells of that"
-    if not asked and case_view.before(story).kind == "missing" and case_view.results(story)[-1].state.kind == "missing":
+        return "what it writes without a file is not TOML: see generator.parses"
+    if (
+        not asked
+        and case_view.before(case_run).kind == "missing"
+        and case_view.results(case_run)[-1].state.kind == "missing"
+    ):
         return "it writes no file"
-    return "" if asked else "it writes no keys where there is no file"
+    return "" if asked else "it writes no keys if there is no file"
 
 
 def misplaced(asked: dict[Path, Any], before: bytes, after: bytes, name: str = "afterwards") -> Iterator[CheckFault]:
     reading = read(after)
     if not reading.loads:
-        saw = f"{name}: no key is anywhere: {reading.fault} ({reading.place})"
+        saw = f"{name}: no key can be read: {reading.fault} ({reading.place})"
         yield CheckFault(reason=reading.reason, saw=saw, diff=difference(before, after))
         return
     for path, value in asked.items():
@@ -66,7 +70,7 @@ def misplaced(asked: dict[Path, Any], before: bytes, after: bytes, name: str = "
             reason, where = _found_elsewhere(path, reading.data, before, after)
             yield CheckFault(reason=reason, saw=f"{name}: {written(path)} is {where}", diff=difference(before, after))
         elif kind(here) != kind(value):
-            saw = f"{name}: {written(path)} is of the type {kind(here)}, and should be {kind(value)}"
+            saw = f"{name}: {written(path)} is of the type {kind(here)}, expected {kind(value)}"
             yield CheckFault(reason="type-changed", saw=saw, diff=difference(before, after))
 
 
@@ -76,13 +80,13 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
-def misplaced_keys(story: CaseRun) -> dict[Path, str]:
+def misplaced_keys(case_run: CaseRun) -> dict[Path, str]:
     """Returns the keys that are not at their own place after the last run, each with a word for what happened to it."""
-    before, after = case_view.text_before(story), case_view.results(story)[-1].content
+    before, after = case_view.text_before(case_run), case_view.results(case_run)[-1].content
     reading = read(after)
     if not reading.loads:
         return {}
-    missing = (path for path in asked_keys(story) if _at(reading.data, path) is None)
+    missing = (path for path in asked_keys(case_run) if _at(reading.data, path) is None)
     return {path: _found_elsewhere(path, reading.data, before, after)[0] for path in missing}
 
 
@@ -131,7 +135,7 @@ def _control(asked: dict[Path, Any], ownership: Ownership) -> Control:
     text = "".join(f"{written(path)} = {_literal(value)}\n" for path, value in asked.items() if _literal(value))
     if not text:
         held = any(misplaced(asked, b"", b"")) and bool(asked)
-        return Control("a file without its keys is not taken for one with them", held)
+        return Control("a file without its keys is noticed", held)
     good, captured = bytes_of(text), bytes_of("[codexsandbox-other]\n" + text)
     swallowed = bytes_of(f"codexsandbox = '''\n{text}'''\n")
     mine = {path: value for path, value in asked.items() if _literal(value)}
@@ -141,7 +145,7 @@ def _control(asked: dict[Path, Any], ownership: Ownership) -> Control:
         and any(misplaced(mine, b"", captured))
         and "inside-a-string" in {fault.reason for fault in misplaced(mine, b"", swallowed)}
     )
-    return Control("the same keys below a table, and inside a string, are not taken for them", held)
+    return Control("the same keys below a table, and inside a string, are not mistaken for them", held)
 
 
 def _literal(value: Any) -> str:

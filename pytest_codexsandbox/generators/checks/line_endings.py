@@ -20,21 +20,21 @@ from pytest_codexsandbox.generators.checks.ownership import Ownership, own
 from pytest_codexsandbox.generators.checks.toml_lexer import document, text_of
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
-CLAIM = "line ends, the mark of byte order and the end of the last line stay as the user has them"
+CLAIM = "line endings, the byte order mark and the final newline stay as in the user's file"
 Line = tuple[bytes, bytes]  # its text, its line end
 _LINE: Final = re.compile(rb"(?P<text>[^\n]*?)(?P<end>\r?\n|\Z)", re.DOTALL)
-_NAMES: Final = {b"\r\n": "CRLF", b"\n": "LF", b"": "no line end"}
+_NAMES: Final = {b"\r\n": "CRLF", b"\n": "LF", b"": "no newline"}
 _LOST: Final = {b"\r\n": "crlf-lost", b"\n": "lf-lost", b"": "final-newline-added"}
 
 
-def line_ends_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    text = case_view.text_before(story)
-    block = own_lines(text, own(story, declaration))
+def line_ends_kept(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    text = case_view.text_before(case_run)
+    block = own_lines(text, own(case_run, declaration))
     users = len(lines(text)) > len(block) or text.startswith(codecs.BOM_UTF8)
-    why = case_view.not_asked(story) or ("" if users else "the user has written nothing here")
+    why = case_view.not_asked(case_run) or ("" if users else "the user's file has no text")
     if why:
         return skipped(CLAIM, why)
-    faults = of_first_run(changed(text, after.content, block, after.name) for after in case_view.results(story))
+    faults = of_first_run(changed(text, after.content, block, after.name) for after in case_view.results(case_run))
     return as_findings(CLAIM, faults, control=_control(text, block), saw=f"as before: {_told(text)}")
 
 
@@ -57,7 +57,7 @@ def lines(content: bytes) -> list[Line]:
 def _told(text: bytes) -> str:
     ends = [end for _, end in lines(text)]
     counts = ", ".join(f"{ends.count(end)} {name}" for end, name in _NAMES.items() if end in ends)
-    return ("a mark of byte order, " if text.startswith(codecs.BOM_UTF8) else "") + (counts or "no lines")
+    return ("a byte order mark, " if text.startswith(codecs.BOM_UTF8) else "") + (counts or "no lines")
 
 
 def changed(
@@ -89,12 +89,12 @@ def _mark(before: bytes, after: bytes, name: str, diff: str) -> Iterator[CheckFa
     first, now = before.startswith(codecs.BOM_UTF8), after.startswith(codecs.BOM_UTF8)
     inner = after.count(codecs.BOM_UTF8) - now > before.count(codecs.BOM_UTF8) - first
     if inner:
-        saw = f"{name}: the mark of byte order stands in the middle of the file"
+        saw = f"{name}: the byte order mark is in the middle of the file"
         yield CheckFault(reason="bom-moved", saw=saw, diff=diff)
     elif first and not now:
-        yield CheckFault(reason="bom-lost", saw=f"{name}: the mark of byte order is gone", diff=diff)
+        yield CheckFault(reason="bom-lost", saw=f"{name}: the byte order mark is gone", diff=diff)
     elif now and not first:
-        yield CheckFault(reason="bom-added", saw=f"{name}: the file begins with a mark of byte order", diff=diff)
+        yield CheckFault(reason="bom-added", saw=f"{name}: the file begins with a byte order mark", diff=diff)
 
 
 def pairs(before: list[Line], after: list[Line]) -> list[tuple[int, Line, Line]]:
@@ -119,13 +119,13 @@ def _control(text: bytes, block: frozenset[int]) -> Control:
     ends = [end for _, end in lines(text)]
     turned = _joined([(line, {b"\r\n": b"\n", b"\n": b"\r\n"}.get(end, end)) for line, end in lines(text)])
     marked = text[3:] if text.startswith(codecs.BOM_UTF8) else codecs.BOM_UTF8 + text
-    controls = [Control("a mark of byte order more or less is noticed", kept and any(changed(text, marked, block)))]
+    controls = [Control("an added or removed byte order mark is noticed", kept and any(changed(text, marked, block)))]
     if any(end for number, end in enumerate(ends) if number not in block):
         mark = codecs.BOM_UTF8 if text.startswith(codecs.BOM_UTF8) else b""
         controls.append(Control("CRLF for LF and LF for CRLF are noticed", any(changed(text, mark + turned, block))))
     if len(ends) - 1 not in block and any(line for line, _ in lines(text)):
         last = text.rstrip(b"\r\n") if ends[-1] else text + b"\n"
-        controls.append(Control("another end of the last line is noticed", any(changed(text, last, block))))
+        controls.append(Control("a changed final newline is noticed", any(changed(text, last, block))))
     return all_hold(controls)
 
 

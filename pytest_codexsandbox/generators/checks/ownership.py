@@ -48,31 +48,31 @@ def _fits(pattern: Path, path: Path) -> bool:
     )
 
 
-def own(story: CaseRun, declaration: Declaration) -> Ownership:
-    markers = declaration.markers or _inferred_markers(story)
+def own(case_run: CaseRun, declaration: Declaration) -> Ownership:
+    markers = declaration.markers or _inferred_markers(case_run)
     authoritative = tuple(key_path(one) for one in declaration.authoritative)
     if declaration.owns is not None:
         patterns, how = tuple(key_path(one) for one in declaration.owns), "declared"
     else:
-        alone = written_alone(story)
+        alone = written_alone(case_run)
         known = alone is not None and read(alone).loads
         patterns, how = tuple(leaves(read(alone or b"").data)) if known else (), "inferred" if known else ""
-    migrates = story.case.group in ("migration", "together") and bool(declaration.migrates_from)
+    migrates = case_run.case.group in ("migration", "together") and bool(declaration.migrates_from)
     return Ownership(patterns=patterns, markers=markers, how=how, authoritative=authoritative, anywhere=migrates)
 
 
-def written_alone(story: CaseRun) -> bytes | None:
+def written_alone(case_run: CaseRun) -> bytes | None:
     """Returns what the generator writes where the user has nothing; None if no run shows it."""
-    if story.alone is not None:
-        return story.alone
-    if case_view.text_before(story).strip() or case_view.refused(story.first) or story.first.ended != "exit":
+    if case_run.alone is not None:
+        return case_run.alone
+    if case_view.text_before(case_run).strip() or case_view.refused(case_run.first) or case_run.first.ended != "exit":
         return None
-    return case_view.results(story)[0].content
+    return case_view.results(case_run)[0].content
 
 
-def _inferred_markers(story: CaseRun) -> tuple[Marker, ...]:
+def _inferred_markers(case_run: CaseRun) -> tuple[Marker, ...]:
     """Infers the markers: two comments on lines of their own, around everything that the generator writes."""
-    found = document(written_alone(story) or b"")
+    found = document(written_alone(case_run) or b"")
     lone = [comment for comment in found.comments if found.alone(comment)]
     if len(lone) < 2 or not found.statements:
         return ()

@@ -20,21 +20,21 @@ from pytest_codexsandbox.generators.checks.toml_lexer import Statement, bytes_of
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding, Marker
 
 CLAIM = "what was written is TOML 1.1"
-DECLINED = "a file that is no TOML is left alone, or repaired"
+DECLINED = "a file that is not TOML is left unchanged, or repaired"
 
 
-def parses(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    before = case_view.text_before(story)
+def parses(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    before = case_view.text_before(case_run)
     claim = CLAIM if read(before).loads else DECLINED
-    why = _cannot(story, loads=read(before).loads)
+    why = _cannot(case_run, loads=read(before).loads)
     if why:
         return skipped(claim, why)
-    markers = own(story, declaration).markers
-    after = case_view.results(story)
-    faults = of_first_run(_broken(story, one, markers) for one in after)
+    markers = own(case_run, declaration).markers
+    after = case_view.results(case_run)
+    faults = of_first_run(_broken(case_run, one, markers) for one in after)
     controls = [_control(after[-1].content, markers, before)]
     if not read(before).loads:
-        ownership = own(story, declaration)
+        ownership = own(case_run, declaration)
         faults = faults or of_first_run(wiped(before, one.content, ownership, one.name) for one in after)
         noticed = any(wiped(before, b"# empty\n", ownership)) or not _users(_as_utf_8(before), ownership)
         controls.append(Control("an emptied file is noticed", noticed))
@@ -42,25 +42,27 @@ def parses(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
         claim,
         faults,
         control=all_hold(controls),
-        saw="left as it was" if case_view.untouched(story) else f"{len(read(after[-1].content).data)} keys at the root",
+        saw="left as it was"
+        if case_view.untouched(case_run)
+        else f"{len(read(after[-1].content).data)} keys at the root",
     )
 
 
-def _cannot(story: CaseRun, *, loads: bool) -> str:
-    if not loads and not written_alone(story) and case_view.untouched(story):
-        return "it writes no file, and has left the broken one alone"
-    if case_view.before(story).kind == "missing" and all(
-        one.state.kind == "missing" for one in case_view.results(story)
+def _cannot(case_run: CaseRun, *, loads: bool) -> str:
+    if not loads and not written_alone(case_run) and case_view.untouched(case_run):
+        return "it writes no file, and left the broken one unchanged"
+    if case_view.before(case_run).kind == "missing" and all(
+        one.state.kind == "missing" for one in case_view.results(case_run)
     ):
         return "there is no file, and none was written"
-    why = case_view.not_asked(story)
-    return "" if why and not loads and case_view.refused(story.first) else why
+    why = case_view.not_asked(case_run)
+    return "" if why and not loads and case_view.refused(case_run.first) else why
 
 
-def _broken(story: CaseRun, after: case_view.StateAfterRun, markers: tuple[Marker, ...]) -> Iterator[CheckFault]:
-    before = case_view.text_before(story)
+def _broken(case_run: CaseRun, after: case_view.StateAfterRun, markers: tuple[Marker, ...]) -> Iterator[CheckFault]:
+    before = case_view.text_before(case_run)
     if not read(before).loads and after.content == before:
-        if not case_view.refused(story.runs[after.run - 1]):
+        if not case_view.refused(case_run.runs[after.run - 1]):
             saw = f"{after.name}: exit 0, and the file is still broken: {read(before).fault}"
             yield CheckFault(reason="broken-and-accepted", saw=saw)
         return
@@ -81,7 +83,7 @@ def wiped(before: bytes, after: bytes, ownership: Ownership, name: str = "afterw
     there = {one.path[-1:] for one in document(after).statements}
     gone = [written(path) for path in _users(_as_utf_8(before), ownership) if path[-1:] not in there]
     if gone and after != before:
-        saw = f"{name}: the file was broken, and of the user's is gone: {listed(gone)}"
+        saw = f"{name}: the file was broken, and the user's text is gone: {listed(gone)}"
         yield CheckFault(reason="broken-and-wiped", saw=saw, diff=difference(before, after))
 
 
@@ -130,7 +132,7 @@ def _control(after: bytes, markers: tuple[Marker, ...], before: bytes) -> Contro
         (
             Control("a line without a key is noticed", any(spoilt(b"", good + b"\n= no key\n", markers))),
             Control("a key that is written twice is noticed", any(spoilt(b"", _twice(good), markers))),
-            Control("a file that is in order passes", not any(spoilt(b"", good, markers))),
+            Control("a valid file passes", not any(spoilt(b"", good, markers))),
         )
     )
 

@@ -28,15 +28,15 @@ from pytest_codexsandbox.generators.checks.ownership import Ownership, own
 from pytest_codexsandbox.generators.checks.toml_lexer import bytes_of, document, without
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
-CLAIM = "every key of the user's keeps its value and its type"
+CLAIM = "every key of the user keeps its value and type"
 
 
-def values_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
-    ownership, text = own(story, declaration), case_view.text_before(story)
-    why = case_view.not_asked(story) or _nothing_to_keep(text, ownership)
+def values_kept(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    ownership, text = own(case_run, declaration), case_view.text_before(case_run)
+    why = case_view.not_asked(case_run) or _nothing_to_keep(text, ownership)
     if why:
         return skipped(CLAIM, why)
-    faults = of_first_run(lost(text, after.content, ownership, after.name) for after in case_view.results(story))
+    faults = of_first_run(lost(text, after.content, ownership, after.name) for after in case_view.results(case_run))
     unsure = [fault for fault in faults if fault.reason == "whose-is-it"]
     if unsure and len(unsure) == len(faults):
         return skipped(CLAIM, unsure[0].saw)
@@ -45,7 +45,7 @@ def values_kept(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]
         CLAIM,
         [fault for fault in faults if fault not in unsure],
         control=_control(text, ownership),
-        saw=f"{len(keys)} of the user's are as they were: {listed([written(path) for path in keys])}",
+        saw=f"{len(keys)} keys of the user are unchanged: {listed([written(path) for path in keys])}",
     )
 
 
@@ -75,8 +75,8 @@ def _in_the_block(content: bytes, ownership: Ownership) -> list[Path]:
 def _nothing_to_keep(text: bytes, ownership: Ownership) -> str:
     reading = read(text)
     if not reading.loads:
-        return f"the user's file is no TOML ({reading.fault}): no values can be read from it"
-    return "" if users(text, ownership) else "the user has no keys of their own here"
+        return f"the user's file is not TOML ({reading.fault}): no values can be read from it"
+    return "" if users(text, ownership) else "the user's file has no keys"
 
 
 def lost(before: bytes, after: bytes, ownership: Ownership, name: str = "afterwards") -> Iterator[CheckFault]:
@@ -117,7 +117,7 @@ def _fault(path: Path, value: Any, reading: ParsedConfig, ownership: Ownership, 
     now = leaves(reading.data)
     key = written(path)
     if path in now and not ownership.how:
-        saw = f"{name}{key} was changed, and nobody says whether it is the generator's: the declaration has no `owns`"
+        saw = f"{name}{key} was changed; without `owns` in the declaration its owner is unknown"
         return CheckFault(reason="whose-is-it", saw=saw)
     if path in now:
         here = now[path]
@@ -146,9 +146,9 @@ def _taken_away(text: bytes, ownership: Ownership) -> Control:
     above = {path[:count] for path in keys for count in range(1, len(path) + 1)}
     mine = [one for one in found.statements if one.kind == "key" and one.path in above]
     if not mine:
-        return Control("an emptied file is missed", _emptied(text, ownership))
+        return Control("an emptied file is noticed", _emptied(text, ownership))
     cut = without(text, mine[-1].start, mine[-1].end)
-    return Control(f"{written(mine[-1].path)} is taken out of this file, and it is missed", _only(text, cut, ownership))
+    return Control(f"{written(mine[-1].path)} is removed, and that is noticed", _only(text, cut, ownership))
 
 
 def _emptied(text: bytes, ownership: Ownership) -> bool:
@@ -162,11 +162,13 @@ def _retyped(text: bytes, ownership: Ownership) -> Control:
     found = document(text)
     mine = next((one for one in found.statements if one.kind == "key" and one.path in keys), None)
     if mine is None:
-        return Control("an emptied file is missed", _emptied(text, ownership))
+        return Control("an emptied file is noticed", _emptied(text, ownership))
     other = " 6.25\n" if not isinstance(keys[mine.path], float) else ' "6.25"\n'
     begin, end = mine.value
     changed = bytes_of(found.text[:begin] + other + found.text[end:])
-    return Control(f"{written(mine.path)} becomes{other.rstrip()}, and it is noticed", _only(text, changed, ownership))
+    return Control(
+        f"{written(mine.path)} becomes{other.rstrip()}, and that is noticed", _only(text, changed, ownership)
+    )
 
 
 def _only(text: bytes, changed: bytes, ownership: Ownership) -> bool:

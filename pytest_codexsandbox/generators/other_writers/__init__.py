@@ -10,14 +10,14 @@ NEEDS_MARKS: Final = ("table-inside", "key-inside", "uncomments-marks", "loses-e
 """These writers get the markers in `params` of their request, as `begin` and `end`."""
 _HERE: Final = "pytest_codexsandbox.generators.other_writers"
 _OURS: Final = {
-    "reserialises": ("rewriters", "parses the file and prints it anew: no comment is left, no mark"),
+    "reserialises": ("rewriters", "parses and rewrites the file: comments and marks are lost"),
     "saves-crlf": ("rewriters", "an editor that ends every line with CRLF"),
     "appends-a-server": ("appenders", "appends [mcp_servers.theirs] at the end"),
-    "table-inside": ("appenders", "puts a table of the user's right above the last mark"),
-    "key-inside": ("appenders", "puts a key of the user's right below the first mark"),
-    "uncomments-marks": ("marker_damage", "takes the `# ` off comments that look like marks"),
-    "loses-end": ("marker_damage", "takes the last mark away"),
-    "loses-marks": ("marker_damage", "takes all marks away"),
+    "table-inside": ("appenders", "inserts a user's table right above the last mark"),
+    "key-inside": ("appenders", "inserts a user's key right below the first mark"),
+    "uncomments-marks": ("marker_damage", "removes the `# ` of comments that look like marks"),
+    "loses-end": ("marker_damage", "removes the last mark"),
+    "loses-marks": ("marker_damage", "removes all marks"),
 }
 
 
@@ -29,4 +29,4 @@ def _of(name: str, module: str, wrong: str) -> Generator:
 
 WRITERS: Final[Mapping[str, Generator]] = {name: _of(name, *words) for name, words in _OURS.items()}
 """Name → writer."""
-TORN: Final = _of("torn", "torn_write", "empties the file, waits, and writes it: what a reader must be able to see")
+TORN: Final = _of("torn", "torn_write", "empties the file, waits, and writes it: a reader must see this")

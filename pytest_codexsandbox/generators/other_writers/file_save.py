@@ -23,7 +23,7 @@ def saving(change: Callable[[str, Given], str]) -> Writer:
         before = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
         after = change(before, given)
         if after == before:
-            return {"refused": True, "reason": "there is nothing here that it changes"}
+            return {"refused": True, "reason": "this file has nothing that it changes"}
         path.write_bytes(after.encode("utf-8", "surrogateescape"))
         return {}
 

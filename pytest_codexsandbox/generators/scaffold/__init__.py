@@ -11,7 +11,7 @@ _HERE: Final = Path(__file__).parent
 LANGUAGES: Final[Mapping[str, str]] = {"sh": ".sh", "python": ".py", "toml": ""}
 README: Final = "README.md"
 _OWNER: Final = "codexsandbox"  # in the markers of the exemplary generator
-_SAID: Final = "# What is said of NAME. Every key: docs/reference/generators.md of pytest-codexsandbox.\n"
+_SAID: Final = "# Declaration of NAME. Every key: docs/reference/generators.md of pytest-codexsandbox.\n"
 _YOURS: Final = """\
 # Put your own command here, such as "cmd:mytool render --out @CONFIG@": this one is an example that passes every check.
 """
@@ -34,7 +34,7 @@ def _declaration(language: str, module: str) -> str:
         return _SAID + (_HERE / "sh.toml").read_text(encoding="utf-8")
     text = (data_folder("matrix") / "generators" / "good.toml").read_text(encoding="utf-8")
     rest = re.sub(r"^(run|description|source) = .*\n", "", text, flags=re.MULTILINE)
-    description = 'description = "a block at the root; refuses what would be void"\n'
+    description = 'description = "a block at the root; refuses a policy that would be void"\n'
     if language == "toml":
         return f'{_SAID}{_YOURS}run = "py:pytest_codexsandbox.config_writer:generate"\n{description}{rest}'
     return f'{_SAID}run = "py:{module}:generate"\n{description}{rest}'.replace(f">>> {_OWNER}:", ">>> NAME:").replace(

@@ -23,22 +23,22 @@ from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.model.generator import Finding
 from pytest_codexsandbox.model.generator_spec import Generator
 
-__all__ = ("STRAINS", "Strain", "StressContext", "named")
+__all__ = ("STRESS_CHECKS", "StressCheck", "StressContext", "named")
 
-Strain = Callable[[StressContext], tuple[Finding, ...]]
+StressCheck = Callable[[StressContext], tuple[Finding, ...]]
 TRIES: Final = 3
 
 
-def patient(strain: Strain) -> Strain:
+def patient(check: StressCheck) -> StressCheck:
     """Repeats a stress check if an observer was too slow (on a busy machine): an observer that saw nothing proves
     nothing. A fault that was seen once stays, whatever a later attempt shows."""
 
-    def played(bench: StressContext) -> tuple[Finding, ...]:
-        found = strain(bench)
+    def played(context: StressContext) -> tuple[Finding, ...]:
+        found = check(context)
         for _ in range(TRIES - 1):
             if all(one.control_held for one in found if not one.skipped):
                 break
-            found = _with_earlier(found, strain(bench))
+            found = _with_earlier(found, check(context))
         return found
 
     return played
@@ -60,9 +60,9 @@ def _under(fault: Finding, newest: Finding) -> Finding:
     return msgspec.structs.replace(fault, control=newest.control, control_held=newest.control_held)
 
 
-STRAINS: Final[Mapping[str, Strain]] = {
-    name: patient(strain)
-    for name, strain in (
+STRESS_CHECKS: Final[Mapping[str, StressCheck]] = {
+    name: patient(check)
+    for name, check in (
         ("at-once", atomic_replace.at_once),
         ("killed", crash_check.killed),
         ("together", concurrent_runs.together),

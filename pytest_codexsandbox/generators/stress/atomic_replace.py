@@ -21,14 +21,21 @@ from pytest_codexsandbox.generators.checks.findings import (
 from pytest_codexsandbox.generators.other_writers import TORN
 from pytest_codexsandbox.generators.stress.file_watch import FileSample, FileSamples, is_at, looking
 from pytest_codexsandbox.generators.stress.intermediate_files import HALF_DONE, is_between
-from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, StressRun, cannot, rig, shown
+from pytest_codexsandbox.generators.stress.setup import (
+    StressContext,
+    StressRun,
+    StressSetup,
+    cannot,
+    shown,
+    stress_setup,
+)
 from pytest_codexsandbox.generators.stress.strace import kept
 from pytest_codexsandbox.generators.stress.strace_log import Syscall
 from pytest_codexsandbox.model.generator import Finding, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 
-CLAIM: Final = "whoever reads while it works finds the old file or the new one"
-UNSEEN: Final = "it runs in an environment, and who reads meanwhile, and strace, are here"
+CLAIM: Final = "a concurrent reader finds the old file or the new one"
+UNSEEN: Final = "it runs in an environment, but the reader and strace run on the host"
 _ROUNDS: Final = 2  # after the first; each: a first run, and one with another request
 _SLOW: Final = 4.0  # seconds of a round
 
@@ -54,14 +61,14 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
         return sight.kind == "file" and sight.file > 0 and alone and sight.file not in ends
 
 
-def at_once(bench: StressContext) -> tuple[Finding, ...]:
-    why = cannot(bench) or ("" if bench.environment is None else UNSEEN)
+def at_once(context: StressContext) -> tuple[Finding, ...]:
+    why = cannot(context) or ("" if context.environment is None else UNSEEN)
     if why:
         return skipped(CLAIM, why)
-    with rig(bench) as stage:
+    with stress_setup(context) as stage:
         rounds = tuple(_rounds(stage))
         changing = tuple(one for one in rounds if one.changed)
-        torn = tuple(_pair(stage, TORN, traced=bool(bench.strace().program))) if changing else ()
+        torn = tuple(_pair(stage, TORN, traced=bool(context.strace().program))) if changing else ()
         path, world = stage.config_path, stage.world()
     found = judged(changing, torn, path) if changing else skipped(CLAIM, _nothing(rounds))
     return shown(found, world)
@@ -75,40 +82,44 @@ def judged(changing: Sequence[Round], torn: Sequence[Round], path: str) -> tuple
 def _nothing(rounds: Sequence[Round]) -> str:
     refused = next((one.play.said for one in rounds if not one.play.well), "")
     return (
-        f"it changed no file ({refused})" if refused else "it changed no file: it gives arguments, or all is as asked"
+        f"it changed no file ({refused})"
+        if refused
+        else "it changed no file: it gives arguments, or the file was already as requested"
     )
 
 
 # ---- playing
-def _rounds(stage: Rig) -> Iterator[Round]:
+def _rounds(stage: StressSetup) -> Iterator[Round]:
     """Yields rounds, most of them under strace. Its slower calls make short moments easier to see.
 
     If the first round shows that nothing changes, no second request follows. A slow generator gets only one more round.
     """
-    known = bool(stage.bench.strace().program)
-    first = tuple(_pair(stage, stage.bench.generator, traced=known))
+    known = bool(stage.context.strace().program)
+    first = tuple(_pair(stage, stage.context.generator, traced=known))
     yield from first
     times = 1 if sum(one.play.outcome.seconds for one in first) > _SLOW else _ROUNDS
-    wishes = 2 if first[1].changed or not known else 1
+    intents = 2 if first[1].changed or not known else 1
     for number in range(times):
-        yield from _pair(stage, stage.bench.generator, traced=known and number + 1 < times, wishes=wishes)
+        yield from _pair(stage, stage.context.generator, traced=known and number + 1 < times, intents=intents)
 
 
-def _pair(stage: Rig, generator: Generator, *, traced: bool, wishes: int = 2) -> Iterator[Round]:
+def _pair(stage: StressSetup, generator: Generator, *, traced: bool, intents: int = 2) -> Iterator[Round]:
     """Yields a first run, and one with another request."""
     before = stage.config(stage.lay(generator=generator))
-    for run, wish in enumerate((stage.bench.wish, stage.bench.other)[:wishes], start=1):
-        one = _round(stage, generator, wish, before=before, run=run, traced=traced)
+    for run, intent in enumerate((stage.context.wish, stage.context.other)[:intents], start=1):
+        one = _round(stage, generator, intent, before=before, run=run, traced=traced)
         yield one
         before = one.play.config
 
 
-def _round(stage: Rig, generator: Generator, wish: Intent, *, before: bytes | None, run: int, traced: bool) -> Round:
-    strace, log = stage.bench.strace(), stage.log()
-    with looking(stage.top, stage.config_path) as onlooker:
-        play = stage.play(wish, generator=generator, run=run, prefix=strace.words(log) if traced else ())
+def _round(
+    stage: StressSetup, generator: Generator, intent: Intent, *, before: bytes | None, run: int, traced: bool
+) -> Round:
+    strace, log = stage.context.strace(), stage.log()
+    with looking(stage.top, stage.config_path) as watcher:
+        play = stage.play(intent, generator=generator, run=run, prefix=strace.words(log) if traced else ())
     calls = kept(log).calls if traced else ()
-    return Round(before=before, play=play, looks=onlooker.looks, calls=calls, traced=traced)
+    return Round(before=before, play=play, looks=watcher.looks, calls=calls, traced=traced)
 
 
 # ---- judging: pure
@@ -148,9 +159,7 @@ def in_place(calls: Iterable[Syscall], path: str, *, there: bool) -> Iterator[Ch
             continue
         if call.takes_away and _holds(call.takes_away, path):
             if there:
-                yield CheckFault(
-                    reason="taken-away", saw=f"{call.name} takes the file away before another one is there"
-                )
+                yield CheckFault(reason="taken-away", saw=f"{call.name} removes the file before the new one exists")
             there = False
         reason, what = _in_one_place(call, path, there=there)
         if reason:
@@ -163,9 +172,9 @@ def _in_one_place(call: Syscall, path: str, *, there: bool) -> tuple[str, str]:
         return "", ""
     if call.makes or call.empties:
         if not there:
-            return "made-empty", "makes an empty file where it is read, which is filled later"
-        return ("emptied-first", "empties the file where it is read") if call.empties else ("", "")
-    return ("written-in-place", "writes into the file where it is read") if path in call.writes else ("", "")
+            return "made-empty", "creates an empty file at the final path and fills it later"
+        return ("emptied-first", "empties the file in place") if call.empties else ("", "")
+    return ("written-in-place", "writes into the file in place") if path in call.writes else ("", "")
 
 
 def _holds(gone: str, path: str) -> bool:
@@ -196,5 +205,5 @@ def _told(changing: Sequence[Round]) -> str:
     traced = sum(one.traced for one in changing)
     steps = sum(one.is_step(sight) for one in changing for sight in one.looks.seen)
     between = f"; {steps} times between two steps, with each key as before or as afterwards" if steps else ""
-    by = f"{traced} of them under strace" if traced else "without strace (apt install strace sees more)"
-    return f"{len(changing)} runs that changed the file, {by}; read {looks} times meanwhile, always whole{between}"
+    by = f"{traced} of them under strace" if traced else "without strace (to see more: apt install strace)"
+    return f"{len(changing)} runs that changed the file, {by}; read {looks} times meanwhile, always complete{between}"

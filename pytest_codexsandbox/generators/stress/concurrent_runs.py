@@ -22,12 +22,19 @@ from pytest_codexsandbox.generators.checks.findings import (
 )
 from pytest_codexsandbox.generators.checks.ownership import own
 from pytest_codexsandbox.generators.checks.user_values import lost
-from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, StressRun, cannot, rig, shown
+from pytest_codexsandbox.generators.stress.setup import (
+    StressContext,
+    StressRun,
+    StressSetup,
+    cannot,
+    shown,
+    stress_setup,
+)
 from pytest_codexsandbox.generators.stress.strace import kept
 from pytest_codexsandbox.generators.stress.strace_log import Syscall
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
-CLAIM: Final = "two different requests at once leave a whole file that answers one of them, and nothing is lost"
+CLAIM: Final = "two different requests at once leave a complete file for one of them, and nothing is lost"
 _PLAIN: Final = 6
 # Milliseconds of delay for each change of a file. The longer delay exceeds the time between two starts on a busy
 # machine. The delays differ, so that each run is the last one in turn.
@@ -51,25 +58,25 @@ class ConcurrentPair(msgspec.Struct, frozen=True, kw_only=True):
 class Alone(msgspec.Struct, frozen=True, kw_only=True):
     """The results of each run alone, and of both in turn."""
 
-    story: CaseRun  # of the first one alone
+    case_run: CaseRun  # of the first one alone
     one: bytes | None
     other: bytes | None
     in_turn: tuple[bytes | None, ...]  # one after the other, in both orders
 
 
-def together(bench: StressContext) -> tuple[Finding, ...]:
-    why = cannot(bench)
+def together(context: StressContext) -> tuple[Finding, ...]:
+    why = cannot(context)
     if why:
         return skipped(CLAIM, why)
-    with rig(bench) as stage:
+    with stress_setup(context) as stage:
         return shown(_played(stage), stage.world())
 
 
-def _played(stage: Rig) -> tuple[Finding, ...]:
+def _played(stage: StressSetup) -> tuple[Finding, ...]:
     alone, why = _alone(stage)
     if alone is None:
         return skipped(CLAIM, why)
-    return judged((*_plain(stage), *_slowed(stage)), alone, stage.bench.declaration)
+    return judged((*_plain(stage), *_slowed(stage)), alone, stage.context.declaration)
 
 
 def judged(pairs: Sequence[ConcurrentPair], alone: Alone, declaration: Declaration) -> tuple[Finding, ...]:
@@ -78,20 +85,20 @@ def judged(pairs: Sequence[ConcurrentPair], alone: Alone, declaration: Declarati
 
 
 # ---- playing
-def _alone(stage: Rig) -> tuple[Alone | None, str]:
-    bench = stage.bench
+def _alone(stage: StressSetup) -> tuple[Alone | None, str]:
+    context = stage.context
     empty = stage.alone().config
     before = stage.lay()
     first = stage.play()
-    after_first = stage.play(bench.other, run=2).config
+    after_first = stage.play(context.other, run=2).config
     stage.lay()
-    second = stage.play(bench.other)
+    second = stage.play(context.other)
     after_second = stage.play(run=2).config
     why = _cannot(first, second, stage.config(before))
     if why:
         return None, why
-    story = stage.story(before, (first.outcome,), alone=empty)
-    return Alone(story=story, one=first.config, other=second.config, in_turn=(after_first, after_second)), ""
+    case_run = stage.case_run(before, (first.outcome,), alone=empty)
+    return Alone(case_run=case_run, one=first.config, other=second.config, in_turn=(after_first, after_second)), ""
 
 
 def _cannot(first: StressRun, second: StressRun, before: bytes | None) -> str:
@@ -99,28 +106,28 @@ def _cannot(first: StressRun, second: StressRun, before: bytes | None) -> str:
         if not one.well:
             return f"it wrote nothing here: {one.said}"
     if before in (first.config, second.config):
-        return "it changed no file: it gives arguments, or all is as asked"
-    return "the two requests lead to the same file" if first.config == second.config else ""
+        return "it changed no file: it gives arguments, or the file was already as requested"
+    return "both requests lead to the same file" if first.config == second.config else ""
 
 
-def _plain(stage: Rig) -> Iterator[ConcurrentPair]:
+def _plain(stage: StressSetup) -> Iterator[ConcurrentPair]:
     for number in range(_PLAIN):
-        wishes = (stage.bench.wish, stage.bench.other)
-        one, other = wishes if number % 2 else wishes[::-1]
+        intents = (stage.context.wish, stage.context.other)
+        one, other = intents if number % 2 else intents[::-1]
         stage.lay()
         plays = stage.together([stage.asked(one), stage.asked(other)])
         yield ConcurrentPair(one=plays[0], other=plays[1])
 
 
-def _slowed(stage: Rig) -> Iterator[ConcurrentPair]:
-    strace = stage.bench.strace()
+def _slowed(stage: StressSetup) -> Iterator[ConcurrentPair]:
+    strace = stage.context.strace()
     if not strace.program:
         return
     logs = (stage.log(), stage.log(_SECOND))
     for times in _SLOWED:
         stage.lay()
         words = [strace.slow(log, milliseconds=time) for log, time in zip(logs, times, strict=True)]
-        asked = (stage.asked(stage.bench.wish, prefix=words[0]), stage.asked(stage.bench.other, prefix=words[1]))
+        asked = (stage.asked(stage.context.wish, prefix=words[0]), stage.asked(stage.context.other, prefix=words[1]))
         plays = stage.together(asked)
         calls = [kept(log).calls for log in logs]
         yield ConcurrentPair(one=plays[0], other=plays[1], overlap=overlap(calls[0], calls[1], stage.tops))
@@ -143,25 +150,25 @@ def _span(calls: Sequence[Syscall], tops: Sequence[str]) -> tuple[float, float] 
 
 
 def faults_of(pair: ConcurrentPair, alone: Alone, declaration: Declaration) -> Iterator[CheckFault]:
-    story, content = alone.story, pair.config
-    before = case_view.text_before(story)
+    case_run, content = alone.case_run, pair.config
+    before = case_view.text_before(case_run)
     diff = difference(alone.in_turn[0] or b"", content or b"")
     for play in (pair.one, pair.other):
         if play.outcome.ended != "exit":
             yield CheckFault(reason="does-not-end", saw=f"one of two at once: {play.said}", direction="denied")
     if not (pair.one.well or pair.other.well):
-        yield CheckFault(reason="both-declined", saw=f"neither was done: {pair.one.said}", direction="denied")
+        yield CheckFault(reason="both-declined", saw=f"neither run succeeded: {pair.one.said}", direction="denied")
     if content is None:
         yield CheckFault(reason="file-lost", saw="there is no file any more")
         return
     if not read(content).loads:
-        yield CheckFault(reason="half-a-file", saw=f"what two at once left: {read(content).fault}", diff=diff)
+        yield CheckFault(reason="half-a-file", saw=f"after two at once: {read(content).fault}", diff=diff)
         return
-    yield from lost(before, content, own(story, declaration), "after two at once")
+    yield from lost(before, content, own(case_run, declaration), "after two at once")
     if not any(_alike(content, one) for one in due(pair, alone)):
-        saw = f"{len(content)} bytes are neither what one of the two leaves, nor what one after the other does"
+        saw = f"{len(content)} bytes match neither one run alone nor one after the other"
         yield CheckFault(reason="lost-update", saw=saw, diff=diff)
-    yield from left(story, pair.one.outcome.files, declaration, 1)
+    yield from left(case_run, pair.one.outcome.files, declaration, 1)
 
 
 def due(pair: ConcurrentPair, alone: Alone) -> tuple[bytes | None, ...]:
@@ -185,7 +192,7 @@ def control(pairs: Sequence[ConcurrentPair], alone: Alone, declaration: Declarat
     if seen_at_once:
         count = sum(bool(pair.overlap) for pair in seen_at_once)
         controls.append(
-            Control(f"both were at work at once in {count} of {len(seen_at_once)} traced rounds", count > 0)
+            Control(f"both were running at once in {count} of {len(seen_at_once)} traced rounds", count > 0)
         )
     return all_hold(controls)
 
@@ -206,4 +213,4 @@ def _told(pairs: Sequence[ConcurrentPair]) -> str:
     declined = sum(not pair.one.well or not pair.other.well for pair in pairs)
     how = f"{traced} of them with every change slowed down" if traced else "none of them slowed down: that needs strace"
     said = f"; in {declined} one of the two declined" if declined else ""
-    return f"{len(pairs)} rounds, {how}: each left what one after the other leaves{said}"
+    return f"{len(pairs)} rounds, {how}: each left the same as one after the other{said}"

@@ -17,13 +17,20 @@ from pytest_codexsandbox.generators.checks.findings import (
 from pytest_codexsandbox.generators.stress.intermediate_files import HALF_DONE, are_whole, is_between
 from pytest_codexsandbox.generators.stress.kill_choice import QUICK, SLOW, Choice, choice
 from pytest_codexsandbox.generators.stress.kill_points import KillPoint, points, stable_paths
-from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, StressRun, cannot, rig, shown
+from pytest_codexsandbox.generators.stress.setup import (
+    StressContext,
+    StressRun,
+    StressSetup,
+    cannot,
+    shown,
+    stress_setup,
+)
 from pytest_codexsandbox.generators.stress.strace import ALL, kept
 from pytest_codexsandbox.generators.stress.strace_log import CHANGING, Syscall, Trace
 from pytest_codexsandbox.model.generator import Finding
 
 CLAIM: Final = (
-    "killed at any call that changes a file, it leaves the old file or the new one, and the next run is right"
+    "killed at any call that changes a file, it leaves the old file or the new one, and the next run succeeds"
 )
 _SLOW: Final = 1.0  # seconds of a run
 _TORN: Final = ("half-a-file", "emptied-first", HALF_DONE)
@@ -59,15 +66,15 @@ class NotKilled(msgspec.Struct, frozen=True, kw_only=True):
         return comparable(read(content).data) == comparable(read(self.new).data) and read(content).loads
 
 
-def killed(bench: StressContext) -> tuple[Finding, ...]:
-    why = cannot(bench) or bench.strace().why
+def killed(context: StressContext) -> tuple[Finding, ...]:
+    why = cannot(context) or context.strace().why
     if why:
         return skipped(CLAIM, why)
-    with rig(bench) as stage:
+    with stress_setup(context) as stage:
         return shown(_played(stage), stage.world())
 
 
-def _played(stage: Rig) -> tuple[Finding, ...]:
+def _played(stage: StressSetup) -> tuple[Finding, ...]:
     plain = _fresh(stage)
     quick = plain.outcome.seconds < _SLOW
     (first, calls), (second, more) = (_counted(stage, ALL if quick else CHANGING) for _ in range(2))
@@ -92,36 +99,36 @@ def judged(known: NotKilled, strikes: Sequence[Kill], chosen: Choice) -> tuple[F
 
 
 # ---- playing
-def _fresh(stage: Rig) -> StressRun:
+def _fresh(stage: StressSetup) -> StressRun:
     stage.lay()
     return stage.play()
 
 
-def _counted(stage: Rig, names: Sequence[str]) -> tuple[StressRun, tuple[Syscall, ...]]:
+def _counted(stage: StressSetup, names: Sequence[str]) -> tuple[StressRun, tuple[Syscall, ...]]:
     stage.lay()
-    play = stage.play(prefix=stage.bench.strace().words(stage.log(), calls=names))
+    play = stage.play(prefix=stage.context.strace().words(stage.log(), calls=names))
     return play, kept(stage.log()).calls
 
 
-def _cannot(first: StressRun, second: StressRun, plain: StressRun, calls: Sequence[Syscall], stage: Rig) -> str:
+def _cannot(first: StressRun, second: StressRun, plain: StressRun, calls: Sequence[Syscall], stage: StressSetup) -> str:
     if not plain.well:
         return f"it wrote nothing here: {plain.said}"
     if plain.config == stage.config(stage.lay()):
-        return "it changed no file: it gives arguments, or all is as asked"
+        return "it changed no file: it gives arguments, or the file was already as requested"
     if not (first.well and second.well and calls):
-        return f"strace does not work around it here: {first.said}"
+        return f"strace cannot trace it here: {first.said}"
     if not read(plain.config or b"").loads:
-        return "what it writes does not load: generator.parses tells of that"
+        return "what it writes does not load: see generator.parses"
     if first.config != plain.config and comparable(read(first.config or b"").data) != comparable(
         read(plain.config or b"").data
     ):
-        return "it writes something else each time: nobody can say which file is the new one"
+        return "it writes another file in each run, so the new file is unknown"
     return ""
 
 
-def _strike(stage: Rig, point: KillPoint) -> Kill:
+def _strike(stage: StressSetup, point: KillPoint) -> Kill:
     """Kills a run at one point. Every attempt starts from the same files."""
-    strace = stage.bench.strace()
+    strace = stage.context.strace()
     trace, left = Trace(), None
     for _ in range(_TRIES):
         stage.lay()
@@ -147,7 +154,7 @@ def faults_of(strike: Kill, known: NotKilled) -> Iterator[CheckFault]:
         yield CheckFault(reason="does-not-recover", saw=f"{at}: the next run {strike.again.said}", direction="denied")
     elif not known.is_new(strike.again.config):
         diff = difference(known.new or b"", strike.again.config or b"")
-        yield CheckFault(reason="does-not-recover", saw=f"{at}: the next run leaves another file than ever", diff=diff)
+        yield CheckFault(reason="does-not-recover", saw=f"{at}: the next run leaves an unknown file", diff=diff)
 
 
 def _torn(left: bytes | None, known: NotKilled, at: str) -> CheckFault:
@@ -171,7 +178,7 @@ def control(strikes: Sequence[Kill], known: NotKilled, chosen: Choice) -> Contro
         (
             Control(text, bool(strikes) and not missed),
             Control(seen, not chosen.unseen),
-            Control("a part of the new file is taken for what it is", any(_notices(one, known) for one in strikes[:1])),
+            Control("a part of the new file is recognised", any(_notices(one, known) for one in strikes[:1])),
         )
     )
 
@@ -195,7 +202,7 @@ def _told(strikes: Sequence[Kill], known: NotKilled, chosen: Choice) -> str:
     news = sum(one.left != known.old and known.is_new(one.left) for one in strikes)
     between = len(strikes) - olds - news
     steps = f", {between} times a file between two steps with each key of one of them" if between else ""
-    left = f"the old file was left {olds} times, the new one {news} times{steps}, and each next run was right"
+    left = f"the old file was left {olds} times, the new one {news} times{steps}, and each next run succeeded"
     return f"killed at {_tried(chosen)}: {left}{_unreachable(chosen)}"
 
 

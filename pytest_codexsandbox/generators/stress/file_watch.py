@@ -60,7 +60,7 @@ class FileWatcher:
     def end(self) -> None:
         assert self._child.stdin is not None
         self._child.stdin.close()
-        told = msgspec.json.decode(self._line("say what it saw"))
+        told = msgspec.json.decode(self._line("report what it saw"))
         seen = tuple(
             FileSample(kind=one["kind"], content=base64.b64decode(one["content"]), looks=one["looks"], file=one["file"])
             for one in told["seen"]
@@ -84,7 +84,7 @@ def looking(top: str, path: str) -> Iterator[FileWatcher]:
     """Runs the file watcher. Its `looks` are available after the block."""
     argv = (sys.executable, "-I", "-S", str(GUEST / "file_watcher.py"), top, str(Path(path)))
     with process.running(argv, cwd="/", env={"PATH": os.defpath}) as child:
-        onlooker = FileWatcher(child)
-        onlooker.begin()
-        yield onlooker
-        onlooker.end()
+        watcher = FileWatcher(child)
+        watcher.begin()
+        yield watcher
+        watcher.end()

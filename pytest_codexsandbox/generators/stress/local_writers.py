@@ -21,10 +21,10 @@ def is_ours(generator: Generator) -> bool:
     return WRITERS.get(generator.name) == generator
 
 
-def write(writer: Generator, wish: Intent, *, run: int, stage: PrivateDirs, world: dict[str, str]) -> GeneratorRun:
+def write(writer: Generator, intent: Intent, *, run: int, stage: PrivateDirs, world: dict[str, str]) -> GeneratorRun:
     """Writes the result in place, as the writer does locally: the file's mode and owner stay."""
     before = stage.files()
-    content, said = _written(writer, _content(before, world), {"params": wish.params, "run": run})
+    content, said = _written(writer, _content(before, world), {"params": intent.params, "run": run})
     if content is not None:
         place = {"top": "CODEX_HOME", "path": CONFIG.removeprefix("@CODEX_HOME@/"), "kind": "file", "content": content}
         stage.act("lay", stage.folders, entries=[place])

@@ -29,35 +29,35 @@ from pytest_codexsandbox.generators.checks.toml_syntax import CLAIM as LOADS
 from pytest_codexsandbox.generators.checks.toml_syntax import parses
 from pytest_codexsandbox.generators.checks.user_values import users
 from pytest_codexsandbox.generators.stress.remaining_content import comments, comments_remain, first_of, values_remain
-from pytest_codexsandbox.generators.stress.setup import Rig, StressContext, cannot, rig, shown
+from pytest_codexsandbox.generators.stress.setup import StressContext, StressSetup, cannot, shown, stress_setup
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 
-TAKEN: Final = "a file in an older shape says the same afterwards as an empty one, and the user's words in it stay"
+TAKEN: Final = "a file in an older shape ends with the same values as an empty one, and the user's keys stay"
 _ESSENTIAL: Final = (LOADS, PLACES)
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """`story`: the runs of the new release on the file in the older shape."""
+    """`case_run`: the runs of the new release on the file in the older shape."""
 
     name: str  # name of the older release
     users: bytes  # the user's file before the older release ran
     older: bytes  # the file after the older release ran
-    story: CaseRun
+    case_run: CaseRun
     older_owns: Ownership  # what the older release sets
 
 
-def migrates(bench: StressContext) -> tuple[Finding, ...]:
-    why = cannot(bench)
+def migrates(context: StressContext) -> tuple[Finding, ...]:
+    why = cannot(context)
     if why:
         return skipped(TAKEN, why)
-    with rig(bench) as stage:
+    with stress_setup(context) as stage:
         move, why = _moved(stage)
         world = stage.world()
-    return shown(skipped(TAKEN, why) if move is None else judged(move, bench.declaration), world)
+    return shown(skipped(TAKEN, why) if move is None else judged(move, context.declaration), world)
 
 
-def _moved(stage: Rig) -> tuple[Move | None, str]:
-    older = stage.bench.neighbour()
+def _moved(stage: StressSetup) -> tuple[Move | None, str]:
+    older = stage.context.neighbour()
     alone, its_alone = stage.alone().config, stage.alone(older).config
     theirs = stage.config(stage.lay(generator=older))
     shaped = stage.play(generator=older)
@@ -65,21 +65,21 @@ def _moved(stage: Rig) -> tuple[Move | None, str]:
         return None, f"{older.name} wrote nothing here: {shaped.said}"
     files = shaped.outcome.files
     runs = [stage.play(run=number).outcome for number in (1, 2, 3)]
-    story = stage.story(files, runs, alone=alone)
-    before = stage.story(files, runs, alone=its_alone)
+    case_run = stage.case_run(files, runs, alone=alone)
+    before = stage.case_run(files, runs, alone=its_alone)
     owns = own(before, older.declaration)
-    return Move(name=older.name, users=theirs or b"", older=shaped.config, story=story, older_owns=owns), ""
+    return Move(name=older.name, users=theirs or b"", older=shaped.config, case_run=case_run, older_owns=owns), ""
 
 
 # ---- judging: pure
 def judged(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
-    if case_view.refused(move.story.first):
+    if case_view.refused(move.case_run.first):
         return _declined(move)
     found = (
-        *parses(move.story, declaration),
-        *own_place(move.story, _may_give_back(move, declaration)),
-        *one_marker_pair(move.story, declaration),
-        *second_run_same(move.story, declaration),
+        *parses(move.case_run, declaration),
+        *own_place(move.case_run, _may_give_back(move, declaration)),
+        *one_marker_pair(move.case_run, declaration),
+        *second_run_same(move.case_run, declaration),
     )
     unasked = next((one.skipped for one in found if one.skipped and one.claim in _ESSENTIAL), "")
     if unasked:
@@ -109,8 +109,8 @@ def _named(move: Move, one: Finding) -> Finding:
 def _declined(move: Move) -> tuple[Finding, ...]:
     """Judges a refusal. The new release may decline a file that does not load. It declares that it takes over the
     others."""
-    run = move.story.first
-    after = case_view.config(run.files, move.story.world).content
+    run = move.case_run.first
+    after = case_view.config(run.files, move.case_run.world).content
     loads = read(move.older).loads
     why = " ".join((run.reason or run.stderr.strip() or run.stdout.strip()).split())[:300]
     faults = []
@@ -118,26 +118,26 @@ def _declined(move: Move) -> tuple[Finding, ...]:
         faults.append(CheckFault(reason="declines-older-shape", saw=f"it declines: {why}", direction="denied"))
     if after != move.older:
         diff = difference(move.older, after)
-        faults.append(CheckFault(reason="declined-and-wrote", saw=f"it declined, and wrote: {why}", diff=diff))
-    saw = f"{move.name} left no TOML ({read(move.older).fault}); it declined, and left every byte: {why}"
+        faults.append(CheckFault(reason="declined-and-wrote", saw=f"it declined, but wrote: {why}", diff=diff))
+    saw = f"{move.name} left no TOML ({read(move.older).fault}); it declined, and changed nothing: {why}"
     return as_findings(TAKEN, faults, control=_older(move), saw=saw)
 
 
 def _same_as_alone(move: Move) -> tuple[Finding, ...]:
     """Checks that the keys have the same values as without a file, except for keys that the user had set before."""
-    alone = move.story.alone or b""
+    alone = move.case_run.alone or b""
     theirs = users(move.users, move.older_owns)
     due = {path: value for path, value in leaves(read(alone).data).items() if path not in theirs}
-    claim = f"from {move.name}: what it sets has the values that it has where there was no file"
-    return values_remain(claim, due, move.story, example=alone, was="where there was no file", more=_older(move))
+    claim = f"from {move.name}: its keys have the same values as without a file"
+    return values_remain(claim, due, move.case_run, example=alone, was="without a file", more=_older(move))
 
 
 def _comments_stay(move: Move) -> tuple[Finding, ...]:
     """Checks that the comments which the older release had left are still there."""
     left = comments(move.older)
     theirs = tuple(text for text in comments(move.users) if text in left)
-    claim = f"from {move.name}: the user's comments that it had left stay"
-    return comments_remain(claim, theirs, move.story, example=move.older, more=_older(move))
+    claim = f"from {move.name}: the user's comments that it had kept stay"
+    return comments_remain(claim, theirs, move.case_run, example=move.older, more=_older(move))
 
 
 def _older(move: Move) -> Control:
@@ -145,10 +145,10 @@ def _older(move: Move) -> Control:
 
 
 def _users_words(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
-    claim = f"from {move.name}: the user's words that it had left stay"
-    theirs = _theirs(move, own(move.story, declaration))
+    claim = f"from {move.name}: the user's keys that it had kept stay"
+    theirs = _theirs(move, own(move.case_run, declaration))
     there, lost = placed(theirs, move.older)
-    after = case_view.results(move.story)
+    after = case_view.results(move.case_run)
     if not there or not all(read(one.content).loads for one in after):
         return ()
     faults = first_of(after, lambda one: missing(there, one.content, one.name, move))
@@ -160,7 +160,7 @@ def _users_words(move: Move, declaration: Declaration) -> tuple[Finding, ...]:
     gone = f"; {move.name} itself had lost {listed([written(path) for path in lost])}" if lost else ""
     moved = [written(path) for path, place in there.items() if place != path]
     captured = f"; {move.name} had captured {listed(moved)}" if moved else ""
-    return as_findings(claim, faults, control=all_hold(controls), saw=f"{len(there)} are there{captured}{gone}")
+    return as_findings(claim, faults, control=all_hold(controls), saw=f"{len(there)} are present{captured}{gone}")
 
 
 def _with_them(move: Move) -> bytes:

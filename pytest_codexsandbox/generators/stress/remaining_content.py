@@ -13,16 +13,16 @@ from pytest_codexsandbox.model.generator import CaseRun, Finding
 
 
 def values_remain(
-    claim: str, due: Mapping[Path, Any], story: CaseRun, *, example: bytes, was: str, more: Control
+    claim: str, due: Mapping[Path, Any], case_run: CaseRun, *, example: bytes, was: str, more: Control
 ) -> tuple[Finding, ...]:
     """Checks that values remain. `example`: a file that has them. `was`: where they had these values. A file that does
     not load gives no row, because the check that parses reports it."""
-    after = case_view.results(story)
+    after = case_view.results(case_run)
     if not due or not all(read(one.content).loads for one in after):
         return ()
     faults = first_of(after, lambda one: unlike(due, one.content, one.name, was))
     held = any(unlike(due, b"", "", was)) and not any(unlike(due, example, "", was))
-    control = Control(f"{more.text}; values that are not there are missed", held and more.held)
+    control = Control(f"{more.text}; missing values are noticed", held and more.held)
     return as_findings(claim, faults, control=control, saw=f"{len(due)} keys, each with its value")
 
 
@@ -37,7 +37,7 @@ def unlike(due: Mapping[Path, Any], content: bytes, name: str, was: str) -> Iter
     now = leaves(read(content).data)
     for path, value in due.items():
         if path not in now or comparable(now[path]) != comparable(value):
-            saw = f"{name}: {written(path)} is {now.get(path, 'not there')!r}; {was} it is {value!r}"
+            saw = f"{name}: {written(path)} is {now.get(path, 'missing')!r}; {was} it is {value!r}"
             yield CheckFault(reason="value-changed", saw=saw, direction="wrong-claim")
 
 
@@ -46,15 +46,15 @@ def comments(content: bytes) -> tuple[str, ...]:
 
 
 def comments_remain(
-    claim: str, theirs: Sequence[str], story: CaseRun, *, example: bytes, more: Control
+    claim: str, theirs: Sequence[str], case_run: CaseRun, *, example: bytes, more: Control
 ) -> tuple[Finding, ...]:
     """Checks that comments remain, by their text, at any place. `example`: a file that has them."""
     if not theirs:
         return ()
-    faults = first_of(case_view.results(story), lambda one: gone(theirs, one.content, one.name))
+    faults = first_of(case_view.results(case_run), lambda one: gone(theirs, one.content, one.name))
     held = any(gone(theirs, b"", "")) and not any(gone(theirs, example, ""))
     control = Control(f"{more.text}; a file without comments is noticed", held and more.held)
-    return as_findings(claim, faults, control=control, saw=f"{len(theirs)} are there")
+    return as_findings(claim, faults, control=control, saw=f"{len(theirs)} are present")
 
 
 def gone(theirs: Sequence[str], content: bytes, name: str) -> Iterator[CheckFault]:

@@ -31,7 +31,7 @@ from pytest_codexsandbox.model.generator import (
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator
 from pytest_codexsandbox.protocols import Environment
 
-NOT_THERE: Final = Tracer(why="strace is used where generators run here, and these run in an environment")
+NOT_THERE: Final = Tracer(why="strace is used on the host only, but these generators run in an environment")
 NOTHING: Final = Case(id="nothing", why="there is no file", config=None)
 
 
@@ -61,7 +61,7 @@ class StressContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def neighbour(self) -> Generator:
         if self.named is None or not self.beside:
-            raise LookupError("nobody is named beside it")
+            raise LookupError("no second generator was named")
         return self.named(self.beside)
 
 
@@ -83,23 +83,23 @@ class StressRun(msgspec.Struct, frozen=True, kw_only=True):
     def said(self) -> str:
         """Returns how the run ended, and its last message on one line."""
         one = self.outcome
-        words = one.reason or one.error or one.stderr.strip()[-300:] or one.stdout.strip()[-300:] or "not a word"
+        words = one.reason or one.error or one.stderr.strip()[-300:] or one.stdout.strip()[-300:] or "no output"
         return f"{one.ended} {one.code}: {' '.join(words.split())[:300]}"
 
 
-class Rig:
+class StressSetup:
     """The private folders of one stress check. Every folder keeps its path in each run."""
 
-    def __init__(self, bench: StressContext) -> None:
-        self.bench = bench
+    def __init__(self, context: StressContext) -> None:
+        self.context = context
         self.stage: PrivateDirs
         self._runner: Runner
-        if bench.environment is None:
-            self.stage = stage = LocalDirs(place(bench.folder))
-            self._runner = Runner(stage, bench.confinement)
+        if context.environment is None:
+            self.stage = stage = LocalDirs(place(context.folder))
+            self._runner = Runner(stage, context.confinement)
         else:
-            self.stage = inside = EnvironmentDirs(bench.environment)
-            self._runner = EnvironmentRunner(bench.environment, inside)
+            self.stage = inside = EnvironmentDirs(context.environment)
+            self._runner = EnvironmentRunner(context.environment, inside)
 
     def close(self) -> None:
         self._runner.close()
@@ -127,34 +127,34 @@ class Rig:
 
     def lay(self, case: Case | None = None, *, generator: Generator | None = None) -> Files:
         """Writes the user's files as they were at the start."""
-        asked = self.asked(self.bench.wish, generator=generator)
+        asked = self.asked(self.context.wish, generator=generator)
         self.stage.fresh()
-        self.stage.lay(case or self.bench.case, self._runner.values(asked), asked.generator.declaration)
+        self.stage.lay(case or self.context.case, self._runner.values(asked), asked.generator.declaration)
         return self.stage.files()
 
     def asked(
-        self, wish: Intent, *, generator: Generator | None = None, run: int = 1, prefix: Sequence[str] = ()
+        self, intent: Intent, *, generator: Generator | None = None, run: int = 1, prefix: Sequence[str] = ()
     ) -> GeneratorCall:
-        bench = self.bench
+        context = self.context
         return GeneratorCall(
-            generator=generator or bench.generator,
-            wish=wish,
-            version=bench.version,
-            codex=bench.codex,
+            generator=generator or context.generator,
+            wish=intent,
+            version=context.version,
+            codex=context.codex,
             run=run,
             prefix=tuple(prefix),
         )
 
     def play(
         self,
-        wish: Intent | None = None,
+        intent: Intent | None = None,
         *,
         generator: Generator | None = None,
         run: int = 1,
         prefix: Sequence[str] = (),
     ) -> StressRun:
-        asked = self.asked(wish or self.bench.wish, generator=generator, run=run, prefix=prefix)
-        if self.bench.environment is not None and local_writers.is_ours(asked.generator):
+        asked = self.asked(intent or self.context.wish, generator=generator, run=run, prefix=prefix)
+        if self.context.environment is not None and local_writers.is_ours(asked.generator):
             return self._played(
                 local_writers.write(asked.generator, asked.wish, run=run, stage=self.stage, world=self.world())
             )
@@ -175,21 +175,21 @@ class Rig:
     def _played(self, outcome: GeneratorRun) -> StressRun:
         return StressRun(outcome=outcome, config=self.config(outcome.files))
 
-    def story(
+    def case_run(
         self, before: Files, runs: Sequence[GeneratorRun], *, alone: bytes | None, case: Case | None = None
     ) -> CaseRun:
         """Returns the runs as a case run, the input of checks."""
-        bench = self.bench
+        context = self.context
         return CaseRun(
-            generator=bench.generator.name,
-            case=case or bench.case,
-            wish=bench.wish,
+            generator=context.generator.name,
+            case=case or context.case,
+            wish=context.wish,
             before=before,
             runs=tuple(runs),
             world=self.world(),
             confined=self._runner.by,
             alone=alone,
-            row=bench.row,
+            row=context.row,
         )
 
     def alone(self, generator: Generator | None = None) -> StressRun:
@@ -199,8 +199,8 @@ class Rig:
 
 
 @contextmanager
-def rig(bench: StressContext) -> Iterator[Rig]:
-    opened = Rig(bench)
+def stress_setup(context: StressContext) -> Iterator[StressSetup]:
+    opened = StressSetup(context)
     try:
         yield opened
     finally:
@@ -223,10 +223,10 @@ def shown(found: Sequence[Finding], world: Mapping[str, str]) -> tuple[Finding, 
     )
 
 
-def cannot(bench: StressContext) -> str:
+def cannot(context: StressContext) -> str:
     """Returns why stress checks do not apply; "" if they do."""
-    if bench.generator.spec.scheme == "chain":
-        return "a chain is several programs: each of them is asked by itself"
-    if bench.case.link:
-        return "the user's file is a link here: an ordinary one is asked about"
+    if context.generator.spec.scheme == "chain":
+        return "a chain is several programs: each is checked on its own"
+    if context.case.link:
+        return "the user's file is a link here: the check needs an ordinary file"
     return ""

@@ -64,7 +64,7 @@ def tracer() -> Tracer:
         return Tracer(why="needs strace (apt install strace)")
     real = os.path.realpath(found)
     if not is_of_the_system(real):
-        return Tracer(why=f"needs strace as a program of the system: {found} is not seen where generators run")
+        return Tracer(why=f"needs strace in a system folder: {found} is not visible to confined generators")
     return Tracer(program=real)
 
 

@@ -89,7 +89,7 @@ def forecast_of(declaration: Declaration, cache: Path) -> Forecast:
     if package.source == "npm" and not shutil.which("npm"):
         return Forecast(why_not="it is installed by npm, which is not on PATH")
     if package.source == "pypi" and not pip.program():
-        return Forecast(why_not="it is installed by pip, which is not here: python -m ensurepip")
+        return Forecast(why_not="it is installed by pip, which is missing: python -m ensurepip")
     return Forecast(source=package.source, megabytes=declaration.megabytes)
 
 

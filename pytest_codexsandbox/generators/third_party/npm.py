@@ -60,7 +60,9 @@ def check_node(versions: str, *, who: str, run: Run) -> None:
         raise InputError(
             f"node = {versions!r} is not a range of versions", where=f"generator {who}", next_step='node = ">=20"'
         ) from problem
-    asked = Command(argv=(node(), "--version"), cwd="/", env=environ.copied(), timeout=30.0, why="node, its version")
+    asked = Command(
+        argv=(node(), "--version"), cwd="/", env=environ.copied(), timeout=30.0, why="node, asked for its version"
+    )
     told = run(asked).stdout.decode(errors="replace").strip().removeprefix("v")
     try:
         fits = wanted.contains(told, prereleases=True)
@@ -119,12 +121,14 @@ def _kept_aside(aside: Path) -> Mapping[str, str]:
 def _refused(package: Package, done: CommandResult, place: Path) -> CodexSandboxError:
     what = f"{package} cannot be installed from npm"
     if done.ended == "timeout":
-        return NotReached(what, why=f"npm was not done after {PATIENCE:.0f} s", next_step="try again")
+        return NotReached(what, why=f"npm did not finish within {PATIENCE:.0f} s", next_step="try again")
     told = _told(done.stdout)
     code, summary = str(told.get("code") or ""), str(told.get("summary") or "")
     why = last_line((summary.splitlines() or [""])[0].encode()) or last_line(done.stderr) or done.error
     if code in ("E404", "ETARGET"):
-        return NotThere(f"npm has no {package}, or lacks what it needs", why=why, next_step=_see(package))
+        return NotThere(
+            f"npm has no {package}, or one of its dependencies is missing", why=why, next_step=_see(package)
+        )
     if code == "EINTEGRITY":
         return wrong_bytes("npm", why, instead="install from another registry")
     if code == "ENOSPC":

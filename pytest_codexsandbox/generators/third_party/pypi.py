@@ -30,7 +30,7 @@ def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run:
     if done.ended == "timeout":
         raise NotReached(
             f"{package} cannot be installed from PyPI",
-            why=f"pip was not done after {PATIENCE:.0f} s",
+            why=f"pip did not finish within {PATIENCE:.0f} s",
             next_step="try again",
         )
     if done.ended != "exit" or done.code != 0:

@@ -193,7 +193,7 @@ class CaseCache:
         found = self.standing(cell).findings
         wrong = [one for one in found if not (one.held and one.control_held)]
         if wrong or not found:
-            why = "; ".join(f"{one.claim}: {one.saw}" for one in wrong[:3]) or "none was asked"
+            why = "; ".join(f"{one.claim}: {one.saw}" for one in wrong[:3]) or "none was run"
             raise HarnessError(
                 "the control generators were misjudged, so no result of this generator can be trusted",
                 where=cell.id,
@@ -239,15 +239,15 @@ class CaseCache:
     def _unjudged(self, cell: Cell, story: CaseRun, by: str, why: str = "") -> CheckOutcome | None:
         """Returns an outcome with the reason why no policy can be judged for this case run, by claim or by enforcement;
         None: it can."""
-        what = "the policy is what was asked for"
+        what = "the policy is the requested one"
         why = why or self._no_end(story)
         if why or story.first.refused or _declined(story):
             return _skipped(what, why or case_view.declined(story), by)
         if self._silent(cell, story):
-            return _skipped(what, f"its declaration is silent about {story.wish.platform}", by)
+            return _skipped(what, f"its declaration does not mention {story.wish.platform}", by)
         asked = self._wanted(cell, story)
         if asked.refuses:
-            return _skipped(what, "it was to decline, and did not: generator.exit-and-refusal-agree is red", by)
+            return _skipped(what, "it had to decline and did not: generator.exit-and-refusal-agree is red", by)
         if "sandbox" in asked.kept and not self._before(cell, story).loads:
             return _skipped(what, "the user's own file does not load in this Codex: nothing was in force", by)
         loads = not refused_words(story.runs[-1].argv) and self.claim(cell, story.case.id)[0].loads
@@ -266,7 +266,7 @@ class CaseCache:
     def _not_asked(self, cell: Cell, story: CaseRun) -> str:
         able = self._resources.programs.able(cell)
         if not able.app_server:
-            return f"by probe: Codex {able.version} has no app-server that could be asked"
+            return f"by probe: Codex {able.version} has no app-server to query"
         return self._no_end(story) or refused_words(story.runs[-1].argv)
 
     def _no_end(self, story: CaseRun) -> str:
@@ -396,4 +396,4 @@ def _unless_open(findings: tuple[Finding, ...], why: str) -> tuple[Finding, ...]
     hold is kept."""
     if not why or any(not (one.held and one.control_held) for one in findings):
         return findings
-    return (Finding(claim="what is kept is in force", saw="", held=False, control="", control_held=False, skipped=why),)
+    return (Finding(claim="the kept settings hold", saw="", held=False, control="", control_held=False, skipped=why),)

@@ -60,11 +60,11 @@ class CellCaseRunner:
             return runner.run_case(generator, case, wish, version="")
 
     def strained(self, kind: str, cell: Cell, case: str, wish: Intent) -> tuple[Finding, ...]:
-        from pytest_codexsandbox.generators.stress import STRAINS, StressContext
+        from pytest_codexsandbox.generators.stress import STRESS_CHECKS, StressContext
 
         environment = self._resources.pool.acquire(self._inside) if self._inside is not None else None
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return STRAINS[kind](
+        return STRESS_CHECKS[kind](
             StressContext(
                 generator=self._had(cell.subject.generator),
                 wish=wish,

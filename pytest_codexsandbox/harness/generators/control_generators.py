@@ -27,7 +27,7 @@ def _of_good(tell: Tell) -> Finding:
     story = tell(one, Case(id="known", why="an ordinary file", config=USER), _ASKED)
     wrong = [f"{promise}: {found.saw}" for promise, found in _failed(story, one.declaration, CHECKS)]
     unasked = [promise for promise in ASKED if all(found.skipped for found in CHECKS[promise](story, one.declaration))]
-    wrong += [f"{promise} was not asked" for promise in unasked]
+    wrong += [f"{promise} was not checked" for promise in unasked]
     return _row("the exemplary generator passes", "it passes", wrong)
 
 
@@ -37,7 +37,11 @@ def _of_bad(bad: Bad, tell: Tell) -> Finding:
     story = tell(one, Case(id="known", why=bad.wrong, config=bad.config, link=bad.link), bad.wish)
     about = [promise for promise in bad.caught_by if promise in CHECKS]
     caught = {promise for promise, _ in _failed(story, declaration, about)}
-    missed = [f"{promise} did not see it" for promise in about if promise not in caught] if about else ["nobody looked"]
+    missed = (
+        [f"{promise} did not catch it" for promise in about if promise not in caught]
+        if about
+        else ["no promise checked it"]
+    )
     return _row(f"a generator that {bad.wrong} is caught", "it is caught", missed)
 
 

@@ -100,7 +100,7 @@ class Enforcement:
             )
         )
         if policy:
-            events.seconds_in_codex += seen.seconds
+            events.pending.seconds_in_codex += seen.seconds
         if seen.ended == "lost":
             raise resources.pool.lose(cell.environment, seen.error)
         if seen.lacked:
@@ -120,7 +120,7 @@ def _on(started: SandboxState, seen: Observation, control: Observation, *, sandb
     wanted = "on" if sandboxed else "off"
     held = started.state == wanted
     return Finding(
-        claim=f"in a process that was started afterwards the sandbox is {wanted}",
+        claim=f"in a process started afterwards, the sandbox is {wanted}",
         saw=started.why,
         held=held,
         control=control_words(control),
@@ -136,7 +136,7 @@ def by_marks_alone(started: SandboxState, seen: Observation) -> SandboxState:
     if started.state != "off" or not escaped(seen):
         return started
     proof = next(filter(None, (proof_of(reading, "") for reading in seen.readings)), "")
-    asked = "every folder was asked for, and a write outside works"
+    asked = "every folder was requested, and a write outside works"
     if not proof:
         return msgspec.structs.replace(started, why=f"{asked}; the kernel shows no mark of a sandbox")
     return msgspec.structs.replace(started, state="on", why=f"{asked}; the kernel shows {proof}")

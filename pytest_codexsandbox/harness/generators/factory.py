@@ -93,17 +93,17 @@ def _apart(environment: Environment) -> Iterator[Finding]:
     machine gives it."""
     python, _ = environment.guest
     done = environment.run(
-        Command(argv=(python, "-I", "-S", "-c", _ASK), cwd="/", env={}, aside=True, why="what the container confines")
+        Command(argv=(python, "-I", "-S", "-c", _ASK), cwd="/", env={}, aside=True, why="namespaces of the container")
     )
     said = done.stdout.decode("ascii", "replace").split()
     ours = escape_attempts.spaces()
     for place, (name, word) in enumerate(_OWN.items()):
         theirs = said[place] if done.ended == "exit" and len(said) == len(_OWN) else ""
         yield Finding(
-            claim=f"generators run among {word} of their own",
-            saw=theirs or "nobody could tell",
+            claim=f"generators have {word} of their own",
+            saw=theirs or "could not be read",
             held=theirs not in ("", ours[name]),
-            control=f"this machine's own are {ours[name]}",
+            control=f"the machine's are {ours[name]}",
             control_held=bool(theirs),
             direction="" if theirs not in ("", ours[name]) else "leak",
         )

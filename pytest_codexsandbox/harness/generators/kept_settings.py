@@ -11,9 +11,9 @@ import msgspec
 
 from pytest_codexsandbox.model.generator import Claim, ExpectedPolicy, Mode, Part
 
-_NOT_LOADED: Final = "the user's own file does not load in this Codex: what it says of {parts} cannot be asked"
-_PERMITTED: Final = "the user's permissions {profile!r} say nothing of {parts} in {mode}: it cannot be asked"
-_ANOTHER: Final = "asked of the user's own files in {mode}, Codex says {said}: what they say of {parts} cannot be asked"
+_NOT_LOADED: Final = "the user's own file does not load in this Codex: its settings of {parts} cannot be queried"
+_PERMITTED: Final = "the user's permissions {profile!r} do not set {parts} in {mode}: they cannot be queried"
+_ANOTHER: Final = "with the user's files in {mode}, Codex reports {said}: their {parts} cannot be queried"
 
 _OPEN: Final[dict[str, object]] = {"roots": None, "network": None, "approval": ""}  # parts that are not judged
 

@@ -3,12 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import msgspec
-
+from pytest_codexsandbox.diagnosis.judge import judge_trial
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.harness.generators.case_cache import CaseCache
 from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
-from pytest_codexsandbox.harness.trial_runner import judge_trial
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.generator_suite import AS_ASKED, DOOR, NAME
 from pytest_codexsandbox.model.plan_key import Key
@@ -40,17 +38,14 @@ def record(
         function(writing)
     except CodexSandboxError as fault:
         return Record(key=key, verdict=Verdict.BROKEN, reason="; ".join(filter(None, (fault.what, fault.why))))
-    found = writing.unasked("passed") or _judged(writing)
-    return why(msgspec.structs.replace(found, evidence=tuple(writing.rows)), writing, facts)
-
-
-def _judged(writing: RealGeneratorTrial) -> Record:
-    found = judge_trial(writing, outcome="passed", message="")
-    return Record(
-        key=writing.key,
-        verdict=found.verdict,
-        direction=found.direction,
-        reason=found.reason,
+    judged = judge_trial(writing, outcome="passed", message="")
+    found = Record(
+        key=key,
+        verdict=judged.verdict,
+        direction=judged.direction,
+        reason=judged.reason,
+        evidence=tuple(writing.rows),
         calls=tuple(seen.id for seen in writing.seen),
-        blocked_by=found.blocked_by,
+        blocked_by=judged.blocked_by,
     )
+    return why(found, writing, facts)

@@ -13,13 +13,12 @@ from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.record import Evidence, Record
+from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.story_log import anonymous
-from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.suite_protocols import SuiteTrial
 
-UNCONFINED: Final = "nothing was around the generators, as asked"
+UNCONFINED: Final = "generators ran without confinement, as requested"
 
 
 class CheckResult(Protocol):
@@ -56,39 +55,8 @@ class RealGeneratorTrial(SuiteTrial):
     def __init__(self, key: Key, promise: Promise, *, cell: Cell, cases: GeneratorSource) -> None:
         super().__init__(key, promise)
         self.cell, self._cases = cell, cases
-        self.started = SandboxState(state="on", why="a file is judged here, and no sandbox")  # off: nothing confined
-        self.skipped: list[str] = []  # why a check could not be made
-        self.blocked_by = ""
-
-    @property
-    def asks_for_sandbox(self) -> bool:
-        return self.started.state != "off"
-
-    @property
-    def unconfined_words(self) -> str:
-        return self.started.why
-
-    @property
-    def shows_home(self) -> bool:
-        """Returns True except for the topic trust. The text of a user's configuration may name any home: reports show
-        it unchanged."""
-        return self.promise.topic != TRUST
-
-    def unasked(self, outcome: str) -> Record | None:
-        """Returns a record with the reason where nothing could be measured. None for a scenario that failed: its
-        failure says something else."""
-        if self.rows or outcome != "passed":
-            return None
-        if self.blocked_by:
-            return Record(
-                key=self.key,
-                verdict=Verdict.BLOCKED,
-                reason=f"it cannot be asked while {self.blocked_by} is red",
-                blocked_by=self.blocked_by,
-            )
-        if self.skipped:
-            return Record(key=self.key, verdict=Verdict.NOT_APPLICABLE, reason=self.skipped[0])
-        return None
+        self.started = SandboxState(state="on", why="this promise judges a file, not a sandbox")
+        self.shows_home = promise.topic != TRUST  # the text of a user's configuration may name any home
 
     def holds(self) -> None:
         with self._askable():
@@ -132,6 +100,7 @@ class RealGeneratorTrial(SuiteTrial):
         told = self._cases.standing(self.cell)
         if told.unconfined:
             self.started = SandboxState(state="off", why=UNCONFINED)
+            self.asks_for_sandbox, self.unconfined_words = False, UNCONFINED
         self._tell(told)
 
     # ---- inside

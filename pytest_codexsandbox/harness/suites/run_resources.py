@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.support.call_environ import surroundings
+from pytest_codexsandbox.doors.support.call_settings import surroundings
 from pytest_codexsandbox.errors import EnvironmentLost
 from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.harness.run_request import RunRequest
@@ -115,7 +115,7 @@ class RunResources:
         return seen
 
     def spend(self, seconds: float) -> None:
-        self.resources.events.seconds_in_codex += seconds
+        self.resources.events.pending.seconds_in_codex += seconds
 
     def mark_lost(self, cell: Cell, why: str) -> EnvironmentLost:
         return self.resources.pool.lose(cell.environment, why)

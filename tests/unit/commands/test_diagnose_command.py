@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.cli import main
+from pytest_codexsandbox.diagnosis.builtin_causes import NEVER_RAN
 from pytest_codexsandbox.diagnosis.match import fingerprints
 from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.model.journal_lines import RunLine
@@ -87,7 +88,7 @@ def test_a_pasted_error_gets_cause_and_remedy(
 ) -> None:
     assert pasted(f"$ codex sandbox -- true\n{NO_USERNS}\n", monkeypatch) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("userns-not-permitted  (the sandbox)\n   said      No permissions to create new namespace")
+    assert re.match(r"userns-not-permitted  \(the sandbox\)\n   said      No permissions", shown)
     assert "\n   because   " in shown
     assert "\n   first     " in shown
     assert "\n   see       https://" in shown
@@ -98,8 +99,8 @@ def test_several_causes_are_counted_and_the_most_specific_is_first(
 ) -> None:
     assert pasted(f"dial tcp: i/o timeout\n{NO_USERNS}\n", monkeypatch) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("2 causes in this text, the most specific first\n\nuserns-not-permitted")
-    assert "connection-timeout  (not the sandbox)" in shown
+    assert shown.startswith("2 causes ")
+    assert re.findall(r"^([a-z-]+)  \(", shown, re.MULTILINE) == ["userns-not-permitted", "connection-timeout"]
 
 
 def test_an_unknown_text_says_what_to_do_and_exits_1(
@@ -107,7 +108,7 @@ def test_an_unknown_text_says_what_to_do_and_exits_1(
 ) -> None:
     assert pasted("all is well\n", monkeypatch) == 1
     shown = capsys.readouterr().out
-    assert shown.startswith("not recognised: none of ")
+    assert shown.startswith("not recognised: ")
     assert all(word in shown for word in ("paste", "codexsandbox doctor", "report", "add-a-fingerprint.md"))
 
 
@@ -140,13 +141,13 @@ def test_a_journal_is_explained_again_with_todays_fingerprints(
     path = written(tmp_path, *blocked(Diagnosis(fingerprint="", cause="no fingerprint fits")), stderr=NO_USERNS)
     assert main(["diagnose", str(path)]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(
-        "run r1: 2 checks red or blocked, 1 cause\n\nB  userns-not-permitted  (the sandbox)  2 checks"
-    )
+    head, _, first = shown.partition("\n\n")
+    assert head.startswith("run r1: 2 checks ") and head.endswith(", 1 cause")
+    assert first.startswith("B  userns-not-permitted ")
     assert "filesystem.outside-refused" in shown
     assert "sqlite.board-outside-refused" in shown
-    assert "\n   saw       the sandbox does not start: exit code 1" in shown
-    assert "the run itself said that no fingerprint fits" in shown
+    assert re.search(r"^   saw       .*: exit code 1$", shown, re.MULTILINE)
+    assert "the run itself" in shown
     assert f"\n   calls     {LOCAL.id}-read-only" in shown
     assert main(["diagnose", str(path.parent)]) == 0
 
@@ -170,7 +171,7 @@ def test_the_worst_checks_come_first(tmp_path: Path, capsys: pytest.CaptureFixtu
     records = [blocked()[0], builders.violation(KEYS[1], "leak")]
     assert main(["diagnose", str(written(tmp_path, *records, stderr=NO_USERNS))]) == 0
     shown = capsys.readouterr().out
-    assert "2 checks red or blocked, 2 causes" in shown
+    assert "run r1: 2 checks " in shown and ", 2 causes\n" in shown
     assert shown.index("F  sandbox-let-it-through") < shown.index("B  userns-not-permitted")
 
 
@@ -178,7 +179,7 @@ def test_red_checks_that_nobody_can_explain_exit_1(tmp_path: Path, capsys: pytes
     assert main(["diagnose", str(written(tmp_path, *blocked(), stderr="something new"))]) == 1
     shown = capsys.readouterr().out
     assert shown.count("B  not recognised  (undecided)  2 checks") == 1  # one reason, one block
-    assert "no fingerprint fits" in shown
+    assert "no fingerprint" in shown
 
 
 def test_violations_that_nobody_can_explain_stay_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -203,8 +204,8 @@ def test_a_planned_check_without_a_result_is_red_too(tmp_path: Path, capsys: pyt
     journal.close()
     assert main(["diagnose", str(journal.path)]) == 11
     shown = " ".join(capsys.readouterr().out.split())
-    assert shown.startswith("INCOMPLETE: the run did not end by itself; 1 of 2 planned have no result")
-    assert "E never came" in shown and "run it again, to its end" in shown
+    assert shown.startswith("INCOMPLETE: ") and "; 1 of 2 planned " in shown
+    assert "E never came" in shown and NEVER_RAN.remedy in shown
     assert "not recognised" not in shown  # nothing is the matter with what was never tried
 
 

@@ -52,13 +52,13 @@ def test_wrong_words_are_answered(words: list[str], told: str, capsys: pytest.Ca
 )
 def test_names_may_stand_behind_options(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["images", *words]) == 4
-    assert "the container engine does not answer" in capsys.readouterr().err
+    assert "unix:///gone" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("what", ["build", "pull", "prune"])
 def test_without_an_engine_nothing_is_tried(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["images", what]) == 4
-    assert capsys.readouterr().err.count("the container engine does not answer") == 1
+    assert capsys.readouterr().err.count("container engine") == 1
 
 
 def test_the_table_says_what_is_there_and_why_something_is_not(
@@ -68,11 +68,11 @@ def test_the_table_says_what_is_there_and_why_something_is_not(
     assert cli.main(["images", "list"]) == 0
     shown = capsys.readouterr().out
     lines = {line.split()[0]: line for line in shown.splitlines() if line.strip()}
-    assert "as the lock file has it" in shown
+    assert "from the lock file" in shown
     assert "ready    bootstrapped 80 + 79 MB 123456789abc distro none" in lines["debian-bookworm"]
     assert "to make  pull or bootstrap" in lines["debian-sid"]
     assert "not had  pull" in lines["fedora-43"]
-    assert "no registry answered, just now (try again: codexsandbox images build" in shown
+    assert "(try again: codexsandbox images build" in shown
     assert max(map(len, shown.splitlines()[2:])) <= 80
 
 

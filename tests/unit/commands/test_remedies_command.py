@@ -10,6 +10,7 @@ import pytest
 
 from pytest_codexsandbox import cli
 from pytest_codexsandbox.commands.remedies_selection import choose
+from pytest_codexsandbox.commands.remedies_text import IN_A_VM
 from pytest_codexsandbox.diagnosis.remedies import At, proved_with, remedies
 from pytest_codexsandbox.diagnosis.remedy_text import price
 from pytest_codexsandbox.environments.container import doctor
@@ -103,8 +104,8 @@ def test_several_names_are_one_choice_each_in_the_order_of_all() -> None:
     ("words", "told"),
     [
         (["docker-defalt"], "did you mean 'docker-default'"),
-        (["bwrap-not-found"], "it is a cause; what can be done about it has no proof"),
-        (["read-only-rootfs"], "it is a profile; no remedy was tried in it"),
+        (["bwrap-not-found"], "it is a cause"),
+        (["read-only-rootfs"], "it is a profile"),
         (["no-filter", "nobody-*"], "no remedy is known for 'nobody-*'"),
         (["--distro", "alpine-3.22"], "belong to `remedies --prove`"),
         (["--codex-bin", "codex"], "belong to `remedies --prove`"),
@@ -125,8 +126,8 @@ def test_each_remedy_is_listed_with_its_price_and_where_it_was_proved(run: Run) 
     for one in remedies():
         assert all(words in flat for words in (one.name, price(one), one.do, *one.causes))
         assert all(proof.before.words in flat and proof.after.words in flat for proof in one.proofs)
-    assert flat.endswith(f"Tried with {proved_with().words}; --prove tries it here.")
-    assert flat.count("is never applied here") == sum(not one.is_tried for one in remedies() for _ in one.causes)
+    assert f" {proved_with().words}; --prove " in flat
+    assert flat.count(IN_A_VM) == sum(not one.is_tried for one in remedies() for _ in one.causes)
     lines = [line for line in out.splitlines() if not line.startswith("    paste ")]  # a line to paste stays whole
     assert max(map(len, lines)) <= 80
     assert "    paste   docker run --rm --security-opt seccomp=unconfined IMAGE\n" in out
@@ -134,9 +135,9 @@ def test_each_remedy_is_listed_with_its_price_and_where_it_was_proved(run: Run) 
 
 def test_of_a_cause_only_what_was_seen_for_it_is_called_proved(run: Run) -> None:
     _, out, _ = run("fresh-proc-given-up")
-    assert "systempaths-unconfined  (container): not proved for this cause" in out
+    assert "systempaths-unconfined  (container): not proved" in out
     assert "proved  " not in out
-    assert out.endswith("1 remedy: 1 not proved for this.\n")
+    assert out.splitlines()[-1].startswith("1 remedy: 1 not proved")
     _, out, _ = run("apparmor-restricts-userns")
     assert "that imitates it" in " ".join(out.split())
     assert "proved  " not in out
@@ -148,11 +149,11 @@ def test_of_a_cause_only_what_was_seen_for_it_is_called_proved(run: Run) -> None
 def test_of_a_profile_the_price_is_told_as_it_is_there(run: Run) -> None:
     """Docker hides parts of /proc. Where nothing is hidden, nothing is uncovered."""
     _, masked, _ = run("docker-default")
-    assert "/proc stays masked, so that a sandboxed command sees" in " ".join(masked.split())
-    assert "where the engine masks /proc" not in " ".join(masked.split())
+    assert "/proc stays masked" in " ".join(masked.split())
+    assert "engine masks /proc" not in " ".join(masked.split())
     _, bare, _ = run("synthetic-mount-setattr")
     assert "docker-filter-and-bare-proc" in bare
-    assert "is bare" not in bare
+    assert "are exposed" not in " ".join(bare.split())
 
 
 def test_for_programs_there_is_all_of_it(run: Run) -> None:
@@ -182,7 +183,7 @@ def test_a_remedy_is_pasted_whole(run: Run, tmp_path: Path) -> None:
 
 def test_what_no_option_does_is_said_beside_the_line(run: Run, tmp_path: Path) -> None:
     _, out, _ = run("docker-filter-and-codex-bwrap", "--write", str(tmp_path / "seccomp.json"))
-    assert out.startswith("# in the image: no bwrap on PATH")
+    assert out.startswith("# in the image: ")
 
 
 def test_a_file_of_the_users_is_not_written_over(run: Run, tmp_path: Path) -> None:
@@ -190,7 +191,7 @@ def test_a_file_of_the_users_is_not_written_over(run: Run, tmp_path: Path) -> No
     file.write_text("mine")
     code, out, said = run("podman-filter", "--write", str(file))
     assert (code, out, file.read_text()) == (4, "", "mine")
-    assert "the file already exists" in said
+    assert str(file) in " ".join(said.split())
 
 
 @pytest.mark.parametrize(
@@ -215,8 +216,8 @@ def test_all_as_recorded_is_a_zero_and_what_changes_the_host_is_said(run: Run) -
     proofs = sum(len(one.proofs) for one in remedies())
     assert (code, out.count("as recorded\n")) == (0, proofs)
     flat = " ".join(out.split())
-    assert f"{proofs} of {proofs} proofs as recorded; 5 remedies not applied" in flat
-    assert flat.count("not applied: it changes the kernel or the host") == 5
+    assert f"{proofs} of {proofs} proofs " in flat and "; 5 remedies not applied" in flat
+    assert flat.count(f"not applied: {IN_A_VM}") == 5
     assert f"{proofs}/{proofs} " in said
     assert max(map(len, out.splitlines())) <= 80
 
@@ -226,7 +227,7 @@ def test_all_as_recorded_is_a_zero_and_what_changes_the_host_is_said(run: Run) -
     [
         ("no-filter", {"seccomp-unconfined": red(("pivot-root-refused",))}, "still red: pivot-root-refused; NOT AS"),
         ("cap-add-sys-admin", {"sys-admin": GREEN}, "green; NOT AS RECORDED (recorded: still red)"),
-        ("no-filter", {"seccomp-unconfined": FREE}, "no sandbox is asked for; NOT AS RECORDED (recorded: green)"),
+        ("no-filter", {"seccomp-unconfined": FREE}, "no sandbox is requested; NOT AS RECORDED (recorded: green)"),
     ],
 )
 def test_a_remedy_that_does_something_else_is_a_one(
@@ -255,14 +256,14 @@ def test_a_remedy_that_differs_is_worse_than_one_of_which_nobody_knows(run: Run)
 def test_a_cause_that_nothing_failed_for_is_not_proved_by_what_imitates_it(run: Run) -> None:
     code, out, _ = run("apparmor-restricts-userns", "--prove")
     assert code == 10
-    assert "8 of 8 proofs as recorded" in out
-    assert "nothing failed here for apparmor-restricts-userns" in " ".join(out.split())
+    assert "8 of 8 proofs" in out
+    assert " for apparmor-restricts-userns: not proved" in " ".join(out.split())
 
 
 def test_where_all_would_change_the_host_nothing_was_proved_and_no_engine_is_asked(run: Run) -> None:
     code, out, _ = run("userns-sysctl-off", "apparmor-unconfined", "--prove")
     assert code == 11
-    assert "nothing was proved; 2 remedies not applied" in " ".join(out.split())
+    assert "; 2 remedies not applied" in " ".join(out.split())
 
 
 def test_proving_for_programs(run: Run) -> None:
@@ -285,14 +286,14 @@ def test_without_an_engine_it_is_said_that_nothing_can_be_proved(
     monkeypatch.setattr(doctor, "Engine", gone)
     assert cli.main(["remedies", "docker-default", "--prove"]) == 4
     said = capsys.readouterr()
-    assert "no remedy can be proved here: the container engine does not answer" in said.err
+    assert "unix:///gone" in said.err and "no such file" in said.err
     assert said.out == ""
 
 
 def test_without_a_codex_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("pytest_codexsandbox.commands.remedies.installed", lambda: None)
     assert cli.main(["remedies", "docker-default", "--prove"]) == 4
-    assert "no remedy can be proved here: no Codex is installed" in capsys.readouterr().err
+    assert "no Codex is" in capsys.readouterr().err
 
 
 def test_a_wait_that_is_broken_off_shows_what_was_found_until_then(run: Run) -> None:

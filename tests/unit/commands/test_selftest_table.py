@@ -46,7 +46,7 @@ def test_the_whole_matrix_has_every_subject_and_every_promise() -> None:
     text = whole(every_pair(Verdict.CONFORMS))
     assert [fake.name for fake in FAKES if text.count(f" {fake.name}\n") != 1] == []
     assert [id for id in IDS if id not in text and id[:44] not in text] == []
-    assert text.splitlines()[-1].endswith(". not asked")
+    assert text.splitlines()[-1].endswith(". not run")
 
 
 def test_a_promise_that_catches_nothing_is_shouted() -> None:
@@ -66,6 +66,6 @@ def test_the_closing_lines_say_each_fault_and_the_counts() -> None:
     mute = len([fake for fake in FAKES if fake.kind == "mute"])
     found = (Fault(kind="survivor", who="late", why="a.b says conforms"),)
     text = " ".join(closing(killing, found, 1.0).split())
-    assert text.startswith("SURVIVES late: a.b says conforms")
-    assert f"{len(FAKES) - 2} of {len(FAKES) - 1} bad subjects caught, 1 faults, 1.0 s" in text
+    assert text.startswith("SURVIVES late: ") and "a.b says conforms" in text
+    assert f"{len(FAKES) - 2} of {len(FAKES) - 1} bad " in text and ", 1 faults, 1.0 s" in text
     assert len({fault.who for fault in faults(killing, whole=True) if fault.kind == "survivor"}) == mute

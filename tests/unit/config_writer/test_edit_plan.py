@@ -182,8 +182,8 @@ def test_keys_whose_marks_were_lost_are_found_as_the_users_own() -> None:
         ("a = 1\n".encode("utf-16"), "UTF-8"),
         (b"# \0\n", "not TOML"),
         (b"\xef\xbb\xbf\xef\xbb\xbfa = 1\n", "not TOML"),
-        (b'sandbox_workspace_write = "x"\n', "no table"),
-        (b"[[sandbox_workspace_write]]\nx = 1\n", "no table"),
+        (b'sandbox_workspace_write = "x"\n', "not a table"),
+        (b"[[sandbox_workspace_write]]\nx = 1\n", "not a table"),
         (b"a = " + b"[" * 5000 + b"]" * 5000 + b"\n", "not TOML"),
         (b"[sandbox_workspace_write]\nnetwork_access = [\n # c\n 1]\n", "not TOML"),
     ],
@@ -268,7 +268,7 @@ def test_two_owners_of_different_keys_stand_in_one_file() -> None:
     server = PolicyRequest(sandbox="", network=None, owner="tool", more={("mcp_servers", "t", "command"): "t"})
     both = planned(first, server)
     assert planned(both) == both
-    assert "manages the same keys" in refused(both, PolicyRequest(owner="third"))
+    assert "codexsandbox" in refused(both, PolicyRequest(owner="third"))
 
 
 @given(
@@ -345,9 +345,9 @@ def test_the_pieces_put_together_are_the_text() -> None:
 def test_a_value_in_nested_braces_is_changed_where_it_stands(before: bytes, after: bytes) -> None:
     wanted = PolicyRequest(sandbox="", network=None, more={("mcp_servers", "x", "command"): "ours"}, owner="srv")
     assert planned(before, wanted).endswith(after)
-    assert "says something else" in refused(before, msgspec.structs.replace(wanted, conflicts="refuse"))
+    assert "mcp_servers.x.command" in refused(before, msgspec.structs.replace(wanted, conflicts="refuse"))
 
 
 def test_a_table_where_a_value_was_asked_for_is_a_refusal() -> None:
     wanted = PolicyRequest(sandbox="", network=None, more={("mcp_servers", "x", "command"): "ours"}, owner="srv")
-    assert refused(b"[mcp_servers.x.command]\na = 1\n", wanted) == "this file has no place for these keys"
+    assert refused(b"[mcp_servers.x.command]\na = 1\n", wanted).endswith("these keys")

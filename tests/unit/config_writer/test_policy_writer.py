@@ -114,7 +114,7 @@ def test_a_refused_wish_makes_no_folder(tmp_path: Path) -> None:
 def test_no_root_may_hold_the_home_whatever_it_is_called(config: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(config.parent.parent)
     for root in (config.parent.parent, tmp_path / "link", tmp_path, config.parent):
-        with pytest.raises(Refused, match="too much"):
+        with pytest.raises(Refused, match="too wide"):
             apply(config, roots=[root], home=config.parent.parent)
     assert config.read_bytes() == USER
     apply(config, roots=[tmp_path / "board"], home=config.parent.parent)
@@ -146,7 +146,7 @@ def test_a_file_that_never_rests_is_left_alone(config: Path, monkeypatch: pytest
         config.write_bytes(config.read_bytes() + b"# again\n")
 
     monkeypatch.setattr(atomic_write, "_written", meanwhile)
-    with pytest.raises(Refused, match="all the time"):
+    with pytest.raises(Refused, match="changes while"):
         apply(config)
     assert says(config) is None
     assert names(config.parent) == {"config.toml"}
@@ -192,9 +192,9 @@ def test_a_trusted_projects_own_words_are_no_surprise_later(config: Path, tmp_pa
     workspace.mkdir()
     (tmp_path / "work" / ".codex" / "config.toml").write_bytes(b'sandbox_mode = "read-only"\n')
     (told,) = apply(config, workspace=workspace).warnings
-    assert "as soon as the user trusts" in told
+    assert "sets sandbox_mode: " in told
     config.write_bytes(f'[projects."{tmp_path / "work"}"]\ntrust_level = "trusted"\n'.encode())
-    with pytest.raises(Refused, match="says sandbox_mode"):
+    with pytest.raises(Refused, match="sets sandbox_mode"):
         apply(config, workspace=workspace)
 
 
@@ -235,4 +235,4 @@ def test_on_the_command_line(config: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["--config", str(config), "--root", "/srv/x", "--network", "on"]) == 0
     assert "written" in capsys.readouterr().out
     assert main(["--config", str(config), "--root", "x"]) == 3
-    assert "not an absolute path" in capsys.readouterr().err
+    assert "the root 'x' " in capsys.readouterr().err

@@ -72,7 +72,7 @@ def test_where_nobody_tried_nothing_is_told(facts: dict[str, object]) -> None:
 def test_what_was_asked_directly_stands_beside_it() -> None:
     asked = {"bare": {"bwrap": "ok", "bwrap-net": "ok"}, "answers": {"userns": "ENOSPC"}}
     found = alone(asked)
-    assert found is not None and found.asked == "Asked directly, this environment refuses a user namespace (ENOSPC)."
+    assert found is not None and found.asked.endswith("refuses a user namespace (ENOSPC).")
     untold = alone({"bare": {"bwrap": "ok"}})
     assert untold is not None and untold.asked == ""
 

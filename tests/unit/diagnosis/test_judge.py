@@ -67,7 +67,7 @@ def test_a_sandbox_that_is_off_in_one_call_alone_is_a_leak_although_the_start_pr
     alone = SandboxState(state="off", why="a write that no sandbox allows went through", alone=True)
     found = judge(promise(), outcome="passed", message="", evidence=(row(),), started=alone, sandboxed=True)
     assert (found.verdict, found.direction) == (Verdict.VIOLATES, "leak")
-    assert found.reason.startswith("no sandbox was on in this call")
+    assert found.reason.startswith("no sandbox was on")
 
 
 def test_nothing_holds_in_a_call_of_which_the_sandbox_is_not_known() -> None:
@@ -177,7 +177,7 @@ def test_the_start_promise_too_needs_evidence() -> None:
 def test_what_needs_nothing_is_measured_without_a_sandbox_and_says_so(state: str) -> None:
     found = judged(of=promise("process.exit-code-kept", needs="nothing"), state=state)
     assert found.verdict is Verdict.CONFORMS
-    words = "whether a sandbox was on is not known" if state == "unknown" else "the sandbox was not on"
+    words = "could not determine" if state == "unknown" else "the sandbox was not on"
     assert words in found.reason
     assert judged((row(held=False),), of=promise(needs="nothing"), state=state).verdict is Verdict.VIOLATES
 
@@ -192,7 +192,7 @@ def test_broken_work_without_a_sandbox_is_a_violation() -> None:
 
 
 def test_a_sandbox_that_nobody_asked_for_is_said() -> None:
-    assert "although none was asked for" in judged(state="on", sandboxed=False).reason
+    assert "a sandbox was on" in judged(state="on", sandboxed=False).reason
 
 
 def test_a_reason_is_one_line() -> None:
@@ -283,7 +283,7 @@ def test_one_more_row_never_makes_a_verdict_better_than_what_was_there(
 
 
 # ---- the bubblewrap that was asked for
-OTHER = msgspec.structs.replace(started(), another="asked for bubblewrap 0.4.1, used Codex' own bwrap (sha256 aa)")
+OTHER = msgspec.structs.replace(started(), another="requested bubblewrap 0.4.1, used Codex' own bwrap (sha256 aa)")
 NO_SAY = msgspec.structs.replace(started(), without_say="this Codex sets up its sandbox without a bubblewrap")
 
 

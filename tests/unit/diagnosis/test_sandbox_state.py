@@ -91,12 +91,12 @@ def test_a_write_that_went_through_is_off_whatever_the_probe_says() -> None:
 def test_no_sandbox_as_asked_is_off_and_says_that_none_was_asked_for() -> None:
     seen = observation(rows=control().rows, after={KEY: look("file")}, readings=(unmarked(),))
     found = state(seen, sandboxed=False)
-    assert (found.state, "none was asked for" in found.why) == ("off", True)
+    assert (found.state, "none was requested" in found.why) == ("off", True)
 
 
 def test_a_sandbox_that_nobody_asked_for_is_on_and_says_so() -> None:
     found = state(observation(), sandboxed=False)
-    assert (found.state, "none was asked for" in found.why) == ("on", True)
+    assert (found.state, "none was requested" in found.why) == ("on", True)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_call_that_says_nothing_about_the_sandbox_is_unknown(words: dict[str, 
         {"rows": control().rows},
         {"after": {}},
         {"after": {KEY: look("unreadable")}},
-        {"error": "the probe spoke nonsense: a second row for one act"},
+        {"error": "the probe's output is malformed: a second row for one act"},
     ],
 )
 def test_half_a_proof_is_unknown(words: dict[str, Any]) -> None:

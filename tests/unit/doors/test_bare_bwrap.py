@@ -76,7 +76,7 @@ def test_in_an_environment_without_any_it_is_the_one_that_was_brought(bundled: s
 
 def test_in_an_environment_without_any_at_all_nothing_is_started() -> None:
     started, error = taken(Elsewhere(""), "/brought/bin/codex")
-    assert started == "" and "no bubblewrap: none on PATH, and none beside this Codex" in error
+    assert started == "" and "no bubblewrap" in error
 
 
 def test_the_flags_follow_the_policy(tmp_path: Path) -> None:

@@ -112,10 +112,10 @@ def test_the_control_is_shown_without_codex() -> None:
 def test_what_never_started_says_why() -> None:
     seen = recorded({})
     script = repro_script(Observation(**{**{n: getattr(seen, n) for n in seen.__struct_fields__}, "argv": ()}))
-    assert "nothing was run" in script and script.startswith("#!/bin/sh\n# ")
+    assert "exit 2" in script and script.startswith("#!/bin/sh\n# ")
 
 
 @pytest.mark.parametrize("verb", ["http", "dns", "unix-connect"])
 def test_what_talks_to_the_outside_gets_a_server_there(verb: str) -> None:
     act = Act(verb=verb, params={"address": "@UNIX@", "port": "1", "name": "x"})
-    assert "rig.py" in repro_script(recorded({"n.w/a": act}), acts={"n.w/a": act})
+    assert "listener.py" in repro_script(recorded({"n.w/a": act}), acts={"n.w/a": act})

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_codexsandbox.doors.controls import BareBwrapDoor, UnconfinedDoor
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
-from pytest_codexsandbox.doors.support.policy_overrides import toml_text
+from pytest_codexsandbox.doors.support.call_settings import toml_text
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command

@@ -14,13 +14,13 @@ from pytest_codexsandbox.errors import InputError
 
 @pytest.mark.parametrize("place", ["/tmp", "/tmp/below", "/dev/shm/x"])
 def test_a_folder_that_every_policy_may_write_is_refused(place: str) -> None:
-    with pytest.raises(InputError, match="lies below"):
+    with pytest.raises(InputError, match=f"^{place} .* {'/dev/shm' if 'shm' in place else '/tmp'}"):
         run_dirs.prepare(Path(place), "word")
 
 
 def test_a_link_to_such_a_folder_is_refused_too(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/dev/shm")
-    with pytest.raises(InputError, match="lies below"):
+    with pytest.raises(InputError, match="/dev/shm"):
         run_dirs.prepare(tmp_path / "link" / "x", "word")
 
 

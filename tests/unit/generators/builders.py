@@ -47,7 +47,7 @@ def run(content: bytes | None, **words: Any) -> GeneratorRun:
     return GeneratorRun(**given)
 
 
-def story(before: bytes | None, *after: bytes | None, **words: Any) -> CaseRun:
+def case_run(before: bytes | None, *after: bytes | None, **words: Any) -> CaseRun:
     """One run for each text; with a single one all three left the same."""
     texts = after * 3 if len(after) == 1 else after
     given: dict[str, Any] = {
@@ -66,14 +66,14 @@ def story(before: bytes | None, *after: bytes | None, **words: Any) -> CaseRun:
 def with_files(before: Files, after: Files, **words: Any) -> CaseRun:
     """Three runs that all left the same files."""
     one = run(None, files=after)
-    return msgspec.structs.replace(story(None, None, runs=(one, one, one), **words), before=before)
+    return msgspec.structs.replace(case_run(None, None, runs=(one, one, one), **words), before=before)
 
 
 def ended(before: bytes | None, **words: Any) -> CaseRun:
     """Three runs that ended as `words` say."""
     after = words.pop("after", before)
     of_story = {name: words.pop(name) for name in ("row", "alone") if name in words}
-    return story(before, after, runs=(run(after, **words),) * 3, **of_story)
+    return case_run(before, after, runs=(run(after, **words),) * 3, **of_story)
 
 
 def held(found: tuple[Finding, ...]) -> bool:

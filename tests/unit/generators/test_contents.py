@@ -13,7 +13,7 @@ from pytest_codexsandbox.model.contents import EACH, LISTED, MOST, Writer, whole
 from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, Intent
 from pytest_codexsandbox.model.journal_lines import RunLine, StoryLine
 from pytest_codexsandbox.model.story_log import SHOWN, Told, told_files, told_runs
-from tests.unit.generators.builders import run, state, story
+from tests.unit.generators.builders import case_run, run, state
 
 MANY = 435
 USER = b'model = "x"\n'
@@ -26,7 +26,7 @@ def skills(word: bytes = b"", count: int = MANY) -> Files:
 def brings(*words: bytes, config: bytes = USER) -> CaseRun:
     """A run for each word: the configuration, and hundreds of files beside it."""
     runs = tuple(run(None, files={CONFIG: state(config + b"# %d" % n), **skills(word)}) for n, word in enumerate(words))
-    return story(USER, USER, runs=runs)
+    return case_run(USER, USER, runs=runs)
 
 
 def line(told: CaseRun, name: str = "s") -> StoryLine:
@@ -73,7 +73,7 @@ def test_what_differs_in_every_story_is_bounded() -> None:
 def test_a_configuration_is_kept_whole_whatever_came_before() -> None:
     """A copy of it under another name was seen first, and cut."""
     long = b"# " + b"x" * (2 * EACH) + b"\n"
-    copied = story(USER, USER, runs=(run(None, files={"@CODEX_HOME@/a-copy": state(long)}),))
+    copied = case_run(USER, USER, runs=(run(None, files={"@CODEX_HOME@/a-copy": state(long)}),))
     writer = Writer()
     first, second = writer.thin(line(copied)), writer.thin(line(brings(b"", config=long)))
     assert isinstance(first, StoryLine)
@@ -82,7 +82,7 @@ def test_a_configuration_is_kept_whole_whatever_came_before() -> None:
     assert again.text == ""
     of_copy = whole([first, msgspec.structs.replace(first, id="other")])
     assert len(of_copy[0].runs[0].changed["@CODEX_HOME@/a-copy"].text) == EACH
-    third = writer.thin(line(story(USER, USER, runs=(run(None, files={CONFIG: state(long)}),))))
+    third = writer.thin(line(case_run(USER, USER, runs=(run(None, files={CONFIG: state(long)}),))))
     assert isinstance(third, StoryLine)
     assert len(long) < SHOWN
     assert whole([first, second, third])[2].runs[0].changed[CONFIG].text == long.decode()
@@ -137,7 +137,7 @@ def test_a_configuration_behind_a_link_stays(tmp_path: Path) -> None:
     link = {CONFIG: msgspec.structs.replace(state(b""), kind="symlink", target="@HOME@/dotfiles/codex", content=b"")}
     text = b"a = 1\n" * 100
     files = {**link, "@HOME@/dotfiles/codex": state(text)}
-    slim = FileStore(tmp_path).slim(msgspec.structs.replace(story(USER, USER), runs=(run(None, files=files),)))
+    slim = FileStore(tmp_path).slim(msgspec.structs.replace(case_run(USER, USER), runs=(run(None, files=files),)))
     assert slim.runs[0].files["@HOME@/dotfiles/codex"].content == text
 
 

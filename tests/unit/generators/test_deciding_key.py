@@ -17,7 +17,7 @@ from pytest_codexsandbox.generators.deciding_key import (
 )
 from pytest_codexsandbox.generators.effective_policy import LOADS
 from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, Finding
-from tests.unit.generators.builders import BLOCK, run, state, story
+from tests.unit.generators.builders import BLOCK, case_run, run, state
 
 TABLE = b"[tui]\nnotifications = true\n"
 AT_THE_END = TABLE + BLOCK
@@ -44,7 +44,7 @@ def words(found: Iterable[Finding]) -> list[str]:
 
 
 def captured() -> CaseRun:
-    return story(TABLE, AT_THE_END)
+    return case_run(TABLE, AT_THE_END)
 
 
 @pytest.mark.parametrize("reason", ["another-mode", "another-network", "root-missing"])
@@ -72,13 +72,13 @@ def test_what_holds_and_what_was_not_asked_is_left_alone() -> None:
 
 
 def test_a_file_without_default_permissions_is_never_said_to_be_voided_by_it() -> None:
-    plain = story(TABLE, BLOCK + TABLE)
+    plain = case_run(TABLE, BLOCK + TABLE)
     assert words(with_cause([finding()], plain)) == ["another-mode"]
     assert words(with_cause_of_acts([finding("EROFS")], plain)) == ["EROFS"]
 
 
 def test_default_permissions_is_blamed_where_it_stands_in_the_file() -> None:
-    void = story(VOID + TABLE, VOID + BLOCK + TABLE)
+    void = case_run(VOID + TABLE, VOID + BLOCK + TABLE)
     assert words(with_cause([finding()], void)) == [VOIDED]
     assert words(with_cause_of_acts([finding("EROFS")], void)) == [VOIDED]
 
@@ -86,18 +86,18 @@ def test_default_permissions_is_blamed_where_it_stands_in_the_file() -> None:
 def test_a_trusted_project_is_blamed_where_it_decides() -> None:
     trusted = b'[projects."/stage/workspace"]\ntrust_level = "trusted"\n'
     after: Files = {CONFIG: state(BLOCK + trusted), PROJECT: state(b'sandbox_mode = "read-only"\n')}
-    told = story(trusted, BLOCK + trusted, runs=(run(None, files=after),))
+    told = case_run(trusted, BLOCK + trusted, runs=(run(None, files=after),))
     assert words(with_cause([finding()], told)) == [ANOTHER_LAYER]
 
 
 def test_a_key_that_a_string_has_swallowed_is_the_cause() -> None:
     swallowed = b"notes = '''\n" + BLOCK + b"'''\n"
-    assert words(with_cause([finding()], story(b"notes = ''''''\n", swallowed))) == ["inside-a-string"]
+    assert words(with_cause([finding()], case_run(b"notes = ''''''\n", swallowed))) == ["inside-a-string"]
 
 
 def test_a_key_of_the_approval_is_no_cause_of_a_mode() -> None:
     own = b'approval_policy = "never"\n'
-    told = story(TABLE, TABLE + own, alone=own)
+    told = case_run(TABLE, TABLE + own, alone=own)
     assert words(with_cause([finding(), finding("another-approval")], told)) == ["another-mode", CAPTURED]
 
 

@@ -17,7 +17,7 @@ from pytest_codexsandbox.generators.checks.toml_lexer import bytes_of, document
 from pytest_codexsandbox.generators.checks.toml_syntax import parses
 from pytest_codexsandbox.generators.checks.user_values import values_kept
 from pytest_codexsandbox.model.generator import Case, CaseRun, Declaration
-from tests.unit.generators.builders import BLOCK, story
+from tests.unit.generators.builders import BLOCK, case_run
 
 ANY = Declaration(run="cmd:x")
 OF_THE_TEXT = (parses, values_kept, comments_kept, line_ends_kept)
@@ -33,7 +33,7 @@ def on_top(text: bytes) -> bytes:
 
 
 def told(change: Callable[[bytes], bytes]) -> Callable[[Case], CaseRun]:
-    return lambda case: story(case.config, change(case.config or b""), case=case)
+    return lambda case: case_run(case.config, change(case.config or b""), case=case)
 
 
 @given(documents())

@@ -1,5 +1,6 @@
 """What a generator is made of is found without starting it, and no more than that is shown to it."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -130,7 +131,7 @@ def test_a_module_is_found_and_not_imported(home: Path) -> None:
 @pytest.mark.parametrize("named", ["~", "/", "/etc", "/home", "/tmp", ".."])
 def test_more_than_a_tools_own_is_not_shown(home: Path, named: str) -> None:
     (home / "project").mkdir()
-    with pytest.raises(InputError, match="is too wide a folder"):
+    with pytest.raises(InputError, match=f"^installed: {re.escape(named)} "):
         made(one("sh -c true", home / "project", installed=(named,)))
 
 
@@ -173,14 +174,14 @@ def test_unconfined_there_are_no_walls(stage: LocalDirs) -> None:
 
 @pytest.mark.parametrize("top", ["/tmp", "/dev/shm"])
 def test_private_folders_do_not_lie_where_every_sandbox_may_write(top: str) -> None:
-    with pytest.raises(InputError, match=f"lies below {top}"):
+    with pytest.raises(InputError, match=f"is below {top}"):
         LocalDirs(Path(top) / "codexsandbox-never-made")
     assert not Path(top, "codexsandbox-never-made").exists()
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("#!/nonexistent/python\n", "names a program that is not there"), ("echo\n", "without a #! line")],
+    [("#!/nonexistent/python\n", "/nonexistent/python"), ("echo\n", "#!/bin/sh")],
 )
 def test_a_program_on_path_needs_its_interpreter_too(
     home: Path, monkeypatch: pytest.MonkeyPatch, text: str, why: str
@@ -209,4 +210,4 @@ def test_a_declared_name_with_arguments_is_not_called_missing(home: Path) -> Non
     with pytest.raises(InputError) as caught:
         made(one("mytool --x", home))
     assert "there is no" not in caught.value.why
-    assert caught.value.next_step == "name it without arguments: mytool"
+    assert caught.value.next_step.endswith(": mytool")

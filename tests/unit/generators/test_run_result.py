@@ -87,7 +87,8 @@ def test_a_word_that_cannot_be_is_said_and_none_of_it_is_taken(result: object) -
     ],
 )
 def test_words_that_no_program_can_be_given_are_none(result: object) -> None:
-    assert "that no program can be given" in of(result).error
+    told = of(result)
+    assert (told.told, told.argv, told.env, told.unset) == (False, (), {}, ()) and "NUL" in told.error
 
 
 def test_a_result_that_is_no_file_or_too_large_is_none() -> None:
@@ -104,7 +105,7 @@ def test_how_it_ended_is_how_it_ended_and_what_was_cut_is_said() -> None:
     assert of(done=CommandResult(ended="timeout")).ended == "timeout"
     files = {"@…@": FileState(kind="other")}
     cut = outcome(DONE, None, (), declaration=Declaration(), given=GIVEN, folders=(), files=files)
-    assert cut.error == "more was written than anybody looks at"
+    assert "limit" in cut.error and not of().error
     loud = of(done=CommandResult(ended="exit", stdout=b"x" * (SAID + 1), stderr=b"y" * (SAID + 1)))
     assert (len(loud.stdout), len(loud.stderr)) == (SAID, SAID)
 
@@ -134,7 +135,7 @@ def test_what_it_started_codex_with_is_not_talked_away() -> None:
     started = ({"argv": ["exec", "--yolo", "do it"], "env": GIVEN},)
     told = of({"argv": ["-c", 'sandbox_mode="read-only"']}, launches=started)
     assert (told.argv, told.told) == (("--yolo",), False)
-    assert "other arguments than those that it started codex with: --yolo" in told.error
+    assert told.error.endswith(": --yolo")
     silent = of({"warnings": ["hm"]}, launches=started)
     assert (silent.argv, silent.error, silent.warnings) == (("--yolo",), "", ("hm",))
     same = of({"argv": ["--yolo"], "reason": "so"}, launches=started)
@@ -144,13 +145,13 @@ def test_what_it_started_codex_with_is_not_talked_away() -> None:
 
 
 def test_a_spoilt_record_is_said() -> None:
-    assert "spoilt" in of(launches=([1],)).error
+    assert "`array`" in of(launches=([1],)).error
 
 
 def test_one_that_was_ended_for_what_it_wrote_died_by_a_signal() -> None:
     told = of(done=CommandResult(ended="lost", error="it wrote 9 bytes, more than 8, and was ended"))
     assert (told.ended, told.code) == ("signal", 137)
-    assert "it wrote 9 bytes" in told.error
+    assert "9 bytes" in told.error
 
 
 @pytest.mark.parametrize(
@@ -217,9 +218,9 @@ def test_a_wish_goes_before_the_cells_version_and_roots_keep_every_sign() -> Non
         },
         "/s/own",
     )
-    wish = Intent(roots=('@ROOT0@/a "b"\\\n\U0001f680',), network=None, version="", capabilities={"userns": False})
-    values = {**paths, **placeholders.of_wish(wish, "0.163.0", paths)}
-    asked = request(wish, values, Declaration(env={"A": "@CONFIG@"}), codex="/c", run=2)
+    intent = Intent(roots=('@ROOT0@/a "b"\\\n\U0001f680',), network=None, version="", capabilities={"userns": False})
+    values = {**paths, **placeholders.of_wish(intent, "0.163.0", paths)}
+    asked = request(intent, values, Declaration(env={"A": "@CONFIG@"}), codex="/c", run=2)
     told = environment(asked, values, Declaration(env={"A": "@CONFIG@"}), folders=("/stub", "/bin"))
     assert json.loads(told["CXG_WRITABLE_ROOTS"]) == list(asked.roots) == ['/s/root0/a "b"\\\n\U0001f680']
     assert (told["CXG_NETWORK"], told["CXG_CODEX_VERSION"], asked.version) == ("", "", "")
@@ -232,7 +233,7 @@ def test_a_wish_goes_before_the_cells_version_and_roots_keep_every_sign() -> Non
 def test_what_nobody_could_do_outside_proves_nothing_unless_it_is_known_why() -> None:
     tried = EscapeAttempt(act="trace another's process", outside="EPERM", inside="ESRCH")
     assert not tried.held
-    assert "nobody can tell" in ConfinementProof(by="x", rows=(tried,)).faults[0]
+    assert "unknown" in ConfinementProof(by="x", rows=(tried,)).faults[0]
     assert EscapeAttempt(act="x", outside="EPERM", inside="ESRCH", excuse="known").held
     assert not EscapeAttempt(act="x", outside="", inside="").held
 

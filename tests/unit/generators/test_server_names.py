@@ -27,16 +27,16 @@ def told(shop: CaseRunner, script: str, case: Case) -> CaseRun:
 @pytest.mark.parametrize(("script", "name"), [(APPENDS, "acme.tool"), (WRITES_KEYS, USUAL)])
 def test_the_users_server_has_the_generators_own_name(script: str, name: str) -> None:
     with run_folder() as folder, workshop(folder, UNCONFINED) as shop:
-        story = told(shop, script, BARE)
-    assert list(read(story.before[CONFIG].content).data["mcp_servers"]) == [name]
+        case_run = told(shop, script, BARE)
+    assert list(read(case_run.before[CONFIG].content).data["mcp_servers"]) == [name]
 
 
 def test_a_second_table_of_the_same_name_is_seen() -> None:
     """A generator that looks for its own spelling alone doubles the table: that file is no TOML."""
     script = APPENDS.replace("grep -q acme", "grep -q nothing-that-is-there")
     with run_folder() as folder, workshop(folder, UNCONFINED) as shop:
-        story = told(shop, script, BARE)
-    assert not read(story.first.files[CONFIG].content).loads
+        case_run = told(shop, script, BARE)
+    assert not read(case_run.first.files[CONFIG].content).loads
 
 
 def test_names_are_read_from_a_file() -> None:

@@ -59,7 +59,7 @@ def test_behind_a_flood_nobody_says_that_nothing_arrived(rigs: Listeners, monkey
     monkeypatch.setattr(listeners, "_LONGEST_TAKING", -1.0)
     assert rigs.arrivals("nothing") == []  # nobody waits: there is nothing that was not looked at
     ask(rigs, "one")
-    with pytest.raises(OverflowError, match="more arrives outside than can be looked at"):
+    with pytest.raises(OverflowError, match="outside"):
         rigs.arrivals("nothing")
 
 

@@ -57,7 +57,7 @@ def begun(loop: Loop) -> ProcessScope:
         "env": {},
         "timeout": LIMIT,
         "output_limit": 1,
-        "witness": "",
+        "probe_nonce": "",
         "interrupt_after": 0.0,
         "why": "",
     }

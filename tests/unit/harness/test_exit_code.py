@@ -5,7 +5,7 @@ import datetime
 import msgspec
 import pytest
 
-from pytest_codexsandbox.harness.exit_code import ExitResult, exit_code, settle, versions
+from pytest_codexsandbox.harness.exit_code import OVERRULED, ExitResult, exit_code, settle, versions
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
@@ -80,29 +80,31 @@ def test_strict_names_what_it_fails_and_why() -> None:
 def test_strict_fails_over_what_was_dropped() -> None:
     assert ended(seen(), dropped=("2 results dropped by -k x",)).code == 0
     outcome = ended(seen(), dropped=("2 results dropped by -k x",), strict=True)
-    assert outcome.reasons == ("1 strict: 2 results dropped by -k x",)
+    assert outcome.code == 1
+    assert [reason.endswith("2 results dropped by -k x") for reason in outcome.reasons] == [True]
 
 
 def test_a_failure_of_another_plugin_is_a_failure() -> None:
-    assert ended(seen(), overruled=True).reasons[0].startswith("1 failed outside the matrix: ")
+    assert ended(seen(), overruled=True).reasons == (f"1 {OVERRULED}",)
 
 
 def test_workers_that_disagree_measured_two_things() -> None:
     outcome = ended(seen(), disagreed=("worker gw1 collected another plan",))
-    assert outcome.reasons == ("11 the workers do not agree: worker gw1 collected another plan",)
+    assert outcome.code == 11
+    assert [reason.endswith("worker gw1 collected another plan") for reason in outcome.reasons] == [True]
 
 
 def test_what_cannot_be_had_is_no_success_of_a_strict_run() -> None:
     assert ended(seen(), not_had=("fedora-43",)).code == 0
     outcome = ended(seen(), not_had=("fedora-43",), strict=True)
     assert outcome.code == 1
-    assert outcome.reasons[0].startswith("1 strict: not available here: fedora-43")
+    assert outcome.reasons[0].startswith("1 strict: ") and "fedora-43" in outcome.reasons[0]
 
 
 def test_a_part_that_no_other_cell_measures_is_no_success_of_any_run() -> None:
     outcome = ended(seen(), not_had=("codex 9.9.9",), unmeasured=("codex 9.9.9",))
     assert outcome.code == 11
-    assert outcome.reasons == ("11 asked for and not measured: codex 9.9.9",)
+    assert ["measured: codex 9.9.9" in reason for reason in outcome.reasons] == [True]
 
 
 def test_strict_forgives_what_data_knew_to_be_not_applicable() -> None:
@@ -120,7 +122,8 @@ def test_a_violation_comes_before_everything_of_ours_and_all_are_named() -> None
 
 def test_a_report_that_is_not_there_is_no_success() -> None:
     outcome = ended(seen(), unwritten=("index.html",))
-    assert (outcome.code, outcome.reasons) == (11, ("11 asked for and not written: index.html",))
+    assert outcome.code == 11
+    assert ["written: index.html" in reason for reason in outcome.reasons] == [True]
     assert codes(ended(seen(read_only=Verdict.VIOLATES), unwritten=("index.html",))) == [1, 11]
 
 
@@ -138,7 +141,8 @@ def test_what_pytest_counts_does_not_decide(code: int) -> None:
 
 def test_a_failed_test_that_is_none_of_ours_fails_the_run() -> None:
     outcome = ended(seen(), other_failures=2)
-    assert outcome.reasons == ("1 2 failed outside the matrix",)
+    assert outcome.code == 1
+    assert [reason.startswith("1 2 failed ") for reason in outcome.reasons] == [True]
 
 
 def test_leaks_are_counted_first_among_violations() -> None:
@@ -171,9 +175,9 @@ def test_a_key_planned_twice_does_not_add_up() -> None:
 
 
 def test_an_incomplete_journal_is_not_success() -> None:
-    outcome = ended(seen(), incomplete="no room on the disk")
+    outcome = ended(seen(), incomplete="disk full")
     assert outcome.code == 11
-    assert "no room on the disk" in outcome.reasons[0]
+    assert "disk full" in outcome.reasons[0]
 
 
 def test_nothing_planned_is_not_success() -> None:
@@ -229,7 +233,7 @@ def test_what_ran_without_a_sandbox_makes_no_success_of_a_run_whose_sandbox_neve
     free = next(key for key in both.keys if key.policy == "danger-full-access" and key.promise == "start.is-on")
     outcome = exit_code(states | {free: record(free, Verdict.UNCONFINED)}, planned=both.keys)
     assert outcome.code == 11
-    assert "no sandbox was on in the whole run (of those asked for: 1 known deviation)" in outcome.reasons[0]
+    assert "no sandbox was on" in outcome.reasons[0] and "1 known deviation" in outcome.reasons[0]
 
 
 TWO = plan(promise("start.is-on"), promise(), promise("trust.canary"), cells=(cell("0.1.0"), cell("0.2.0")))
@@ -275,8 +279,8 @@ def test_a_cell_whose_start_alone_was_lost_does_not_say_that_nothing_was_measure
     lost = {key: record(key, Verdict.BROKEN if key.promise == "start.is-on" else Verdict.CONFORMS) for key in two.keys}
     outcome = exit_code(lost, planned=two.keys)
     assert outcome.code == 11
-    assert outcome.reasons[0].startswith("11 whether the sandbox that was asked for is on was not measured in ")
-    assert "nothing was measured" not in outcome.reasons[0]
+    (reason,) = [reason for reason in outcome.reasons if reason.startswith("11 ")]
+    assert two.cells[0].id in reason and "nothing was measured" not in reason
 
 
 FREE = "danger-full-access"
@@ -306,7 +310,7 @@ def test_a_run_in_which_no_sandbox_was_on_is_no_success_whatever_worked_without_
 ) -> None:
     outcome = exit_code(starts(first, second), planned=ASKED.keys)
     told = [reason for reason in outcome.reasons if "no sandbox was on" in reason]
-    assert told == ([f"11 no sandbox was on in the whole run (of those asked for: {said})"] if said else [])
+    assert [f": {said})" in reason for reason in told] == ([True] if said else [])
     assert outcome.code == (
         11 if said else {Verdict.CONFORMS: 0, Verdict.STALE: 12, Verdict.VIOLATES: 1}.get(second, 11)
     )
@@ -334,7 +338,9 @@ def test_an_expectation_that_says_too_much_fails_the_run(words: str) -> None:
 
 
 def test_a_leak_of_ours_fails_the_run() -> None:
-    assert ended(seen(), leaks=("a process 1",)).reasons == ("13 left behind by the harness: a process 1",)
+    outcome = ended(seen(), leaks=("a process 1",))
+    assert outcome.code == 13
+    assert [reason.endswith(": a process 1") for reason in outcome.reasons] == [True]
 
 
 def test_a_retry_that_passes_does_not_take_a_violation_back() -> None:
@@ -355,7 +361,7 @@ def test_what_data_rules_out_needs_no_result() -> None:
     found = settle(there, (), (), versions={}, today=datetime.date(2026, 11, 18)).records
     ruled_out = {key for key, one in found.items() if one.verdict is Verdict.NOT_APPLICABLE}
     assert ruled_out == {key for key in there.keys if key.promise.startswith("f")}
-    assert all("needs an ordinary user" in found[key].reason for key in ruled_out)
+    assert all("ordinary user" in found[key].reason for key in ruled_out)
     assert {found[key].verdict for key in found.keys() - ruled_out} == {Verdict.BROKEN}
 
 

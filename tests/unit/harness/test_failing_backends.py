@@ -68,7 +68,7 @@ def test_the_error_names_the_backend_and_where_it_comes_from(
     plug: Callable[[object], None], ask: Callable[[], object]
 ) -> None:
     plug(Failing)
-    with pytest.raises(BackendFault, match="the backend 'acme' failed") as raised:
+    with pytest.raises(BackendFault, match="'acme' failed") as raised:
         ask()
     assert raised.value.where == "entry point 'acme' of acme_vm:Acme"
     assert "KeyError: 'no such machine'" in raised.value.why and "test_failing_backends.py" in raised.value.why
@@ -76,7 +76,7 @@ def test_the_error_names_the_backend_and_where_it_comes_from(
 
 def test_one_that_cannot_be_made_is_told_likewise(plug: Callable[[object], None]) -> None:
     plug(fails)
-    with pytest.raises(BackendFault, match="the backend 'acme' failed"):
+    with pytest.raises(BackendFault, match="'acme' failed"):
         backends.load_backend("acme")
     assert list(backends.installed_backends()) == []
 
@@ -91,7 +91,7 @@ def test_a_preparation_that_fails_is_shown_and_the_run_goes_on(plug: Callable[[o
     plug(Failing)
     stream = io.StringIO()
     backends.prepare(CELLS, stream)
-    assert "the backend 'acme' failed" in stream.getvalue()
+    assert "'acme' failed" in stream.getvalue()
 
 
 def test_one_that_can_start_no_environment_keeps_its_cells_out_of_the_plan(plug: Callable[[object], None]) -> None:
@@ -100,7 +100,8 @@ def test_one_that_can_start_no_environment_keeps_its_cells_out_of_the_plan(plug:
             return Availability(fault=HarnessError("no /dev/kvm", next_step="modprobe kvm"))
 
     plug(NoMachine)
-    assert backends.check_availability((SPEC,)).why_not(SPEC) == "no /dev/kvm: modprobe kvm"
+    why = backends.check_availability((SPEC,)).why_not(SPEC)
+    assert why.startswith("no /dev/kvm") and why.endswith("modprobe kvm")
 
 
 @pytest.mark.parametrize(
@@ -114,8 +115,9 @@ def test_an_environment_that_cannot_be_told_apart_is_refused(
             return msgspec.structs.replace(SPEC, **change)
 
     plug(Odd)
-    with pytest.raises(InputError, match="the environment of the backend 'acme' cannot be measured"):
+    with pytest.raises(InputError, match="backend 'acme'") as raised:
         backends.environments_here(["acme"])
+    assert "EnvironmentSpec" in raised.value.why
     plug(Healthy)
     assert backends.environments_here(["acme"]) == {"acme": SPEC}
 
@@ -151,7 +153,8 @@ def test_a_sweep_goes_on_and_is_no_success(
     plug(Failing)
     monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path))
     assert cli.main(["sweep", "--dry-run", "--report-dir", str(tmp_path)]) == sweep.LEAK
-    assert "unknown  the backend 'acme' failed (entry point 'acme' of acme_vm:Acme)" in capsys.readouterr().out
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("unknown")]
+    assert "entry point 'acme' of acme_vm:Acme" in line
 
 
 def test_an_audit_that_fails_is_a_leak(plug: Callable[[object], None]) -> None:
@@ -160,12 +163,12 @@ def test_an_audit_that_fails_is_a_leak(plug: Callable[[object], None]) -> None:
     with pytest.raises(NotImplementedError):
         made.get(SPEC)
     (leak,) = made.leaks()
-    assert "the backend 'acme' failed when it was asked what is left" in leak
+    assert "'acme' failed" in leak and "entry point 'acme' of acme_vm:Acme" in leak and "leftovers" in leak
 
 
 def test_a_name_that_two_distributions_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     found = tuple(EntryPoint("acme", value, "codexsandbox.backends") for value in ("a:A", "b:B"))
     monkeypatch.setattr(registry, "points", lambda group: found)
-    with pytest.raises(InputError, match="several distributions have a backend 'acme'") as raised:
+    with pytest.raises(InputError, match="backend 'acme'") as raised:
         registry.load_plugin.__wrapped__("backends", "acme")
     assert "of a:A and" in raised.value.where

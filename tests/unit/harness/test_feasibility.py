@@ -55,13 +55,14 @@ def test_a_release_that_no_place_has_is_said_with_both_answers(tmp_path: Path, m
     answering(monkeypatch, NotThere("PyPI has none"), NotThere("npm has none"))
     (gone,) = feasibility.of_releases(feasibility.forecasts([UNKNOWN], tmp_path))
     assert gone.part == "codex 9.9.9"
-    assert gone.why.startswith("there is no Codex 9.9.9; PyPI has none; npm has none")
+    assert gone.why.startswith("there is no Codex 9.9.9")
+    assert "PyPI has none" in gone.why and "npm has none" in gone.why
 
 
 def test_a_network_that_fails_is_not_called_an_absence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, NotReached("no route"), NotReached("no name"))
     found = feasibility.forecasts([UNKNOWN], tmp_path)["9.9.9"]
-    assert found.why_not.startswith("whether there is a Codex 9.9.9 is not known")
+    assert "no route" in found.why_not and "no name" in found.why_not and "there is no" not in found.why_not
 
 
 @pytest.mark.parametrize("other", [NotThere("PyPI has none"), NotReached("no route")])
@@ -74,7 +75,7 @@ def test_silence_ends_with_the_limit_and_is_not_called_an_absence(
         found = feasibility.forecasts([UNKNOWN], tmp_path, limit=0.3)["9.9.9"]
     finally:
         never.set()
-    assert "not known: no answer within" in found.why_not
+    assert "cannot tell" in found.why_not and "no answer" in found.why_not
     assert "--codex-timeout-scale" in found.why_not
 
 

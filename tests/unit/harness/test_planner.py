@@ -147,7 +147,7 @@ def test_keys_stand_by_cell_door_policy_baseline_promise_and_case(preset: str) -
         where = cells[key.cell], doors.index(key.door), policies.index(key.policy)
         return (*where, promises.index(key.promise), key.case)
 
-    keys = planner.plan.keys
+    keys = [key for key in planner.plan.keys if key.door in doors]  # another suite has a door of its own
     assert all(place(one) < place(next_one) for one, next_one in itertools.pairwise(keys))
     assert len({key.cell for key in keys}) == 4
     assert {key.door for key in keys} == set(doors)

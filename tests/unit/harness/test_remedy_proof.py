@@ -185,7 +185,7 @@ def test_after_several_that_do_not_start_no_other_is_tried() -> None:
     starts = Starts(script, (*proofs, last))
     for proof in proofs:
         assert "the engine is gone" in prove(remedy(), proof, starts).why
-    assert "in a row did not start; the engine is gone" in prove(remedy(), last, starts).why
+    assert f"{IN_A_ROW} environments" in prove(remedy(), last, starts).why
     assert len(script.asked) == IN_A_ROW
 
 
@@ -213,8 +213,6 @@ def test_another_distributions_bubblewrap_contradicts_no_proof() -> None:
     script = Script(docker_default=red(), seccomp_unconfined=red("proc-mount-refused"))
     found = prove(one, one.proofs[0], Starts(script, one.proofs), distro="debian-trixie")
     assert found.state == "not told"
-    assert found.why == (
-        "recorded with the bubblewrap of debian-bookworm (bubblewrap before 0.12), not with that of debian-trixie; "
-        "found: no better"
-    )
+    named = ("debian-bookworm", "bubblewrap before 0.12", "debian-trixie", "found: no better")
+    assert [word for word in named if word not in found.why] == []
     assert prove(one, one.proofs[0], Starts(script, one.proofs)).state == "differs"

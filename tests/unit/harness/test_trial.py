@@ -48,7 +48,7 @@ def test_a_file_that_came_without_what_was_written_into_it_is_no_work_that_was_a
     for lost in (file(""), PathState(path=HERE, kind="dir"), PathState(path=HERE, kind="unreadable")):
         row = rows_of(WRITE, inside=(DID, lost), outside=(DID, file("written")))
         assert not row.held and row.control_held and row.direction == "wrong-claim", lost
-        assert "not what it is in the control" in row.saw
+        assert "differs from" in row.saw
 
 
 def test_rows_that_are_only_otherwise_than_before_are_not_the_rows_that_were_inserted() -> None:

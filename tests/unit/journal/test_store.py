@@ -186,9 +186,9 @@ def test_a_torn_last_line_is_kept_as_such(tmp_path: Path) -> None:
 
 def test_a_journal_that_stops_in_its_head_is_still_called_a_journal(tmp_path: Path) -> None:
     path = spoiled(tmp_path, lambda lines: [lines[0][:60]])
-    with pytest.raises(InputError, match="the journal has no plan") as caught:
+    with pytest.raises(InputError, match="has no plan") as caught:
         store.read(path)
-    assert "stops in the middle of its first line" in caught.value.why
+    assert caught.value.where.startswith(str(path)) and "first line" in caught.value.why
 
 
 def test_a_last_line_without_its_line_end_is_whole(tmp_path: Path) -> None:

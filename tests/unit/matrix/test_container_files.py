@@ -1,5 +1,6 @@
 """What matrix files say about containers: axis values, images and folders of a user's own, lock files."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, containers: str, p
 
 
 def test_a_value_that_nobody_knows_is_answered_with_the_nearest(tmp_path: Path) -> None:
-    assert "did you mean 'debian-trixie'?" in refused(tmp_path, 'distros = ["debian-trixi"]').why
+    assert "'debian-trixie'?" in refused(tmp_path, 'distros = ["debian-trixi"]').why
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_shipped_filter_serves_a_profile_of_ones_own_and_does_not_hide_its_own
 def test_a_filter_that_is_not_there_or_elsewhere_is_refused(tmp_path: Path) -> None:
     for name in ("none.json", "../../etc/passwd"):
         beside(tmp_path, "profiles/mine.toml", f'seccomp = "file:{name}"\n')
-        with pytest.raises(InputError, match="there is no seccomp profile"):
+        with pytest.raises(InputError, match=re.escape(name)):
             matrix(tmp_path / ".", 'distros = ["debian-trixie"]\nprofiles = ["mine"]')
 
 
@@ -179,5 +180,5 @@ def test_a_lock_that_is_wrong_is_refused_with_its_place(tmp_path: Path, text: st
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the lock file cannot be written"):
+    with pytest.raises(InputError, match=re.escape(str(tmp_path / "none" / "mine.lock.toml"))):
         lockfile.write(tmp_path / "none" / "mine.lock.toml", 2, (ROW,))

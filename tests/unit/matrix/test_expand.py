@@ -33,7 +33,7 @@ def test_every_environment_meets_every_codex_in_the_order_given() -> None:
 
 
 def test_two_binaries_of_one_name_are_refused() -> None:
-    with pytest.raises(InputError, match="two Codex binaries are called 'candidate'"):
+    with pytest.raises(InputError, match="'candidate'"):
         cells(matrix(), environments=HERE, subjects=subjects("candidate", "candidate"))
 
 
@@ -65,5 +65,5 @@ def test_a_candidate_is_placed_by_the_version_that_its_user_gave() -> None:
 
 
 def test_excluding_everything_is_an_error() -> None:
-    with pytest.raises(InputError, match="no cell is left"):
+    with pytest.raises(InputError, match="no cell"):
         cells(matrix(Exclude(where={"distro": "*"}, why="none")), environments=HERE, subjects=subjects("0.163.0"))

@@ -102,7 +102,7 @@ def test_two_entries_of_one_id_are_refused_over_all_files(tmp_path: Path) -> Non
     first, second = tmp_path / "a.toml", tmp_path / "b.toml"
     first.write_text(text())
     second.write_text(text())
-    with pytest.raises(InputError, match="two deviations are called 'nested-git'") as caught:
+    with pytest.raises(InputError, match="'nested-git'") as caught:
         load((first, second))
     assert str(first) in caught.value.where
     assert str(second) in caught.value.where
@@ -143,9 +143,9 @@ def test_a_value_that_can_fit_nothing_is_an_error_with_the_nearest_name(
     (tmp_path / "known.toml").write_text(written)
     with pytest.raises(InputError) as caught:
         load((tmp_path / "known.toml",), cells=[HERE])
-    assert "where: there is no " in caught.value.what
+    assert ": where: " in caught.value.what
     assert "(where)" in caught.value.where
-    assert not nearest or f"did you mean {nearest!r}?" in caught.value.why
+    assert not nearest or f"{nearest!r}?" in caught.value.why
 
 
 @pytest.mark.parametrize(

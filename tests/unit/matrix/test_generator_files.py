@@ -71,7 +71,7 @@ def test_what_is_wrong_with_a_spec_is_said(text: str, what: str, why: str) -> No
 
 
 def test_two_of_one_name_are_refused_and_the_same_twice_is_one() -> None:
-    assert "two generators are called 'a'" in refused("a=x", "a=y").what
+    assert "'a'" in refused("a=x", "a=y").what
     assert len(asked(["a=x", "a=x"])) == 1
 
 
@@ -90,8 +90,8 @@ def test_a_chain_names_what_was_named_before_it_and_what_is_declared() -> None:
 
 def test_a_chain_of_chains_is_refused_even_of_itself(tmp_path: Path) -> None:
     written(tmp_path, "loop", 'run = "chain:loop,good"')
-    assert "is a chain itself" in refused("loop", beside=tmp_path).what
-    assert "is a chain itself" in refused("a=chain:good,good", "chain:a,good").what
+    assert "chain: loop " in refused("loop", beside=tmp_path).what
+    assert "chain: a " in refused("a=chain:good,good", "chain:a,good").what
 
 
 def test_a_folder_of_ones_own_declares_generators_whose_paths_start_there(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ KEPT = 'run = "x"\n[[semantics]]\nexpect = {keeps'
     ("text", "what", "place"),
     [
         ('runn = "x"', "unknown field `runn`", ":1:1 (runn)"),
-        ('owns = ["a"]', "run is not written", ":1:1 (run)"),
+        ('owns = ["a"]', "run is missing", ":1:1 (run)"),
         ('run = "x"\ntimeout = 0', "above zero", ":2:1 (timeout)"),
         ('run = "x"\nname = "y"', "name is not written", ":2:1 (name)"),
         ('run = "x"\nowns = "a"', "expected `array", ":2:1 (owns)"),
@@ -134,12 +134,12 @@ KEPT = 'run = "x"\n[[semantics]]\nexpect = {keeps'
         ('run = "x"\n[[semantics]]\nexpect = {keeps = "roots"}', "Expected `bool | array`", ":2:1 (keeps)"),
         (
             f"{KEPT} = ['network', 'roots'], roots = []}}",
-            "roots is kept as the user has it, and is expected to be ()",
+            "roots is kept as the user has it, but is expected to be ()",
             ":3:1 (expect)",
         ),
         (
             f"{KEPT} = true, sandbox = 'read-only'}}",
-            "sandbox is kept as the user has it, and is expected to be",
+            "sandbox is kept as the user has it, but is expected to be",
             ":3:1 (expect)",
         ),
         ('run = "x', "the TOML is broken", ":1:"),
@@ -171,7 +171,7 @@ def test_every_shipped_declaration_loads_and_can_be_taken_apart() -> None:
 
 # ---- rows
 @pytest.mark.parametrize(
-    ("when", "wish", "version", "fits"),
+    ("when", "intent", "version", "fits"),
     [
         ({}, Intent(), "", True),
         ({"platform": "darwin"}, Intent(platform="darwin"), "", True),
@@ -194,8 +194,8 @@ def test_every_shipped_declaration_loads_and_can_be_taken_apart() -> None:
         ({"userns": "no", "network": "on"}, Intent(capabilities={"userns": False}), "", False),
     ],
 )
-def test_a_row_speaks_of_what_is_asked(when: dict[str, str], wish: Intent, version: str, fits: bool) -> None:
-    assert decision_table.matches(when, wish, version) is fits
+def test_a_row_speaks_of_what_is_asked(when: dict[str, str], intent: Intent, version: str, fits: bool) -> None:
+    assert decision_table.matches(when, intent, version) is fits
 
 
 def test_the_first_row_that_fits_decides() -> None:

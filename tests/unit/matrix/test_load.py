@@ -40,7 +40,7 @@ def test_an_unknown_preset_is_answered_with_the_nearest_and_all_that_exist() -> 
     with pytest.raises(InputError) as caught:
         load("lokal")
     assert "'lokal'" in caught.value.what
-    assert "did you mean 'local'?" in caught.value.why
+    assert "'local'?" in caught.value.why
     assert all(name in caught.value.why for name in presets())
 
 
@@ -97,3 +97,8 @@ def test_what_is_wrong_in_a_file_is_said_with_its_place(tmp_path: Path, text: st
     error = refused(tmp_path, text)
     assert words in error.what
     assert place in error.where
+
+
+def test_an_empty_axis_is_refused_with_its_values(tmp_path: Path) -> None:
+    assert refused(tmp_path, 'releases = ["installed"]\n').why == "known: docker, local"
+    assert refused(tmp_path, 'environments = ["local"]\nreleases = []\n').why == "known: installed, or a version"

@@ -65,14 +65,15 @@ def test_what_the_matrix_file_skips_is_said_to_be_its_doing() -> None:
     asked = Selection(only=("sqlite.*", "filesystem.*"), without=("sqlite.*",))
     plan = make("local", (cell(),), ALL, doors=traits("sandbox"), selection=asked, platform="linux")
     assert names(plan) == {"start.is-on", "filesystem.outside-refused", "trust.canary"}
-    assert ("sqlite.board-outside", "skipped by the matrix file") in [(one.what, one.why) for one in plan.not_planned]
+    (left,) = [one for one in plan.not_planned if one.what == "sqlite.board-outside"]
+    assert "matrix file" in left.why
 
 
 @pytest.mark.parametrize(("glob", "words"), [("sqlit.*", "matches no cell"), ("start.*", "would skip only")])
 def test_a_file_that_skips_nothing_or_too_much_is_refused(glob: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
         make("local", (cell(),), ALL, doors=traits("sandbox"), selection=Selection(without=(glob,)), platform="linux")
-    assert "the matrix file's skip" in caught.value.what
+    assert glob in caught.value.what and "--codex-skip" not in caught.value.what
 
 
 def test_only_a_policy_takes_everything_of_that_policy() -> None:
@@ -134,7 +135,7 @@ def test_a_glob_of_several_kinds_is_in_union_with_each_of_them() -> None:
 
 def test_globs_that_leave_nothing_are_an_error_that_says_how_they_are_read() -> None:
     only_reading = promise("filesystem.reads", policies=("read-only",))
-    with pytest.raises(InputError, match="nothing is left to run") as error:
+    with pytest.raises(InputError, match=r"nothing is left") as error:
         planned(only=("filesystem.reads", "workspace-write"), promises=(*ALL, only_reading))
     assert "narrow each other" in error.value.next_step
 
@@ -142,7 +143,7 @@ def test_globs_that_leave_nothing_are_an_error_that_says_how_they_are_read() -> 
 def test_a_door_can_be_skipped() -> None:
     plan = make("x", (cell(),), ALL, selection=Selection(skip=(APP,)), doors=traits("sandbox", APP), platform="linux")
     assert {key.door for key in plan.keys} == {"sandbox"}
-    assert any(one.what == APP and one.why == f"--codex-skip took {APP}" for one in plan.not_planned)
+    assert any(one.what == APP and one.why == f"--codex-skip excluded {APP}" for one in plan.not_planned)
 
 
 def test_skip_comes_after_only() -> None:
@@ -155,7 +156,7 @@ def test_a_glob_that_meets_a_standing_promise_among_others_does_not_skip_it() ->
 
 @pytest.mark.parametrize("glob", ["start.*", "trust.canary", "st[a]rt.is-on"])
 def test_skipping_only_what_stands_in_every_plan_is_refused(glob: str) -> None:
-    with pytest.raises(InputError, match="which are in every plan"):
+    with pytest.raises(InputError, match=r"--codex-skip .*would"):
         planned(skip=(glob,))
 
 
@@ -168,7 +169,7 @@ def test_a_glob_that_matches_nothing_says_what_exists_nearest_first(option: str)
     with pytest.raises(InputError) as caught:
         glob = ("filesystem.outside-refuse",)
         planned(only=glob if option == "only" else (), skip=glob if option == "skip" else ())
-    assert "did you mean 'filesystem.outside-refused'?" in caught.value.why
+    assert "'filesystem.outside-refused'?" in caught.value.why
     assert option in caught.value.what
 
 
@@ -247,7 +248,7 @@ def test_what_an_engine_keeps_shut_no_sandbox_can_be_asked_for(words: dict[str, 
     assert bool(reason) is bool(told)
 
 
-@pytest.mark.parametrize(("found", "told"), [("writable", ""), ("EROFS", "(EROFS)"), ("", "(not known why)")])
+@pytest.mark.parametrize(("found", "told"), [("writable", ""), ("EROFS", "(EROFS)"), ("", "(reason unknown)")])
 def test_what_the_started_environment_says_of_the_settings_of_its_kernel(found: str, told: str) -> None:
     reason = why_not_there(promise(requires=("kernel-settings:writable",)), {"kernel_settings": found})
     assert reason.endswith(told)

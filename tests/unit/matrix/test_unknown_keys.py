@@ -33,7 +33,7 @@ def test_of_a_profile(tmp_path: Path) -> None:
     (tmp_path / "profiles" / "mine.toml").write_text("secomp = 'unconfined'\n")
     with pytest.raises(InputError) as caught:
         Catalogue(beside=tmp_path).profile("mine")
-    assert "did you mean 'seccomp'?" in caught.value.why
+    assert "'seccomp'?" in caught.value.why
 
 
 @pytest.mark.parametrize(("text", "nearest"), [("runn = 'x'\n", "run"), ("[[semantics]]\nwhenn = {}\n", "when")])
@@ -42,7 +42,7 @@ def test_of_a_declaration(tmp_path: Path, text: str, nearest: str) -> None:
     file.write_text(text)
     with pytest.raises(InputError) as caught:
         generator_files.load(file)
-    assert f"did you mean {nearest!r}?" in caught.value.why
+    assert f"{nearest!r}?" in caught.value.why
 
 
 def test_of_an_expectation(tmp_path: Path) -> None:
@@ -50,4 +50,4 @@ def test_of_an_expectation(tmp_path: Path) -> None:
     file.write_text("[[deviation]]\nid = 'x'\nowners = 'me'\n")
     with pytest.raises(InputError) as caught:
         expectation_files.load((file,))
-    assert "did you mean 'owner'?" in caught.value.why
+    assert "'owner'?" in caught.value.why

@@ -101,17 +101,17 @@ def test_as_it_was_asked_for(asked: str, readings: tuple[ProcReading, ...]) -> N
 @pytest.mark.parametrize(
     ("asked", "readings", "told"),
     [
-        ("none", of(DISTRO), "asked for bubblewrap none, used bwrap /usr/bin/bwrap (sha256 aaaaaaaaaaaa)"),
-        ("0.8.0", of(BROUGHT), "asked for bubblewrap 0.8.0, used Codex' own bwrap (sha256 bbbbbbbbbbbb)"),
-        ("0.8.0", COMPILED_IN, "asked for bubblewrap 0.8.0, used the bubblewrap that is compiled into Codex"),
-        ("none", of(WRAPPED), "asked for bubblewrap none, used bwrap /usr/bin/bwrap.real (sha256 aaaaaaaaaaaa)"),
-        ("0.8.0", of(UNREADABLE), "asked for bubblewrap 0.8.0, used bwrap unreadable (its digest is not known)"),
-        ("0.8.0", of(DISTRO, BROUGHT), "asked for bubblewrap 0.8.0, used several, one within the other"),
-        ("distro", of(BROUGHT), "asked for distro (bubblewrap 0.8.0), used Codex' own bwrap (sha256 bbbbbbbbbbbb)"),
+        ("none", of(DISTRO), "requested bubblewrap none, used bwrap /usr/bin/bwrap (sha256 aaaaaaaaaaaa)"),
+        ("0.8.0", of(BROUGHT), "requested bubblewrap 0.8.0, used Codex' own bwrap (sha256 bbbbbbbbbbbb)"),
+        ("0.8.0", COMPILED_IN, "requested bubblewrap 0.8.0, used the bubblewrap that is compiled into Codex"),
+        ("none", of(WRAPPED), "requested bubblewrap none, used bwrap /usr/bin/bwrap.real (sha256 aaaaaaaaaaaa)"),
+        ("0.8.0", of(UNREADABLE), "requested bubblewrap 0.8.0, used bwrap unreadable (its digest is not known)"),
+        ("0.8.0", of(DISTRO, BROUGHT), "requested bubblewrap 0.8.0, used several, one within the other"),
+        ("distro", of(BROUGHT), "requested distro (bubblewrap 0.8.0), used Codex' own bwrap (sha256 bbbbbbbbbbbb)"),
         (
             "0.11.0-pypi",
             of(Link(pid=2, exe="/usr/bin/bwrap", name="bwrap", sha256="c" * 64)),
-            "asked for bubblewrap 0.11.0-pypi, used bwrap /usr/bin/bwrap (sha256 cccccccccccc)",
+            "requested bubblewrap 0.11.0-pypi, used bwrap /usr/bin/bwrap (sha256 cccccccccccc)",
         ),
     ],
 )
@@ -138,7 +138,7 @@ def test_to_a_codex_that_starts_none_a_release_of_bubblewrap_means_nothing(asked
 def test_of_calls_at_once_the_first_that_is_not_as_it_was_asked_for_decides() -> None:
     calls = [observation(readings=of(DISTRO)), observation(readings=of(BROUGHT)), observation(readings=())]
     found = with_bwrap_used(started(), calls, ASKED["0.8.0"])
-    assert found.another.startswith("asked for bubblewrap 0.8.0, used Codex' own bwrap")
+    assert found.another.startswith("requested bubblewrap 0.8.0, used Codex' own bwrap")
     assert found.bwrap is not None and found.bwrap.kind == "found"
     assert with_bwrap_used(started(), calls[:1], ASKED["0.8.0"]).another == ""
     assert with_bwrap_used(started(), [observation(readings=LANDLOCK)], ASKED["0.8.0"]).without_say

@@ -6,18 +6,18 @@ import pytest
 
 from pytest_codexsandbox.model.generator import CONFIG, CodexLaunch, FileState, GeneratorRun
 from pytest_codexsandbox.model.story_log import SAID, SHOWN, anonymous, told_files, told_runs, without_paths
-from tests.unit.generators.builders import WORLD, files, run, state, story
+from tests.unit.generators.builders import WORLD, case_run, files, run, state
 
 
 def test_each_run_is_told_by_what_it_changed_against_what_it_found() -> None:
     first = run(None, files={**files(b"a"), "@HOME@/log": state(b"1")})
     second = run(None, files={"@HOME@/log": state(b"2")})
-    told = told_runs(story(b"", b"", runs=(first, second)))
+    told = told_runs(case_run(b"", b"", runs=(first, second)))
     assert [{path: (one.kind, one.text) for path, one in run.changed.items()} for run in told] == [
         {CONFIG: ("file", "a"), "@HOME@/log": ("file", "1")},
         {CONFIG: ("missing", ""), "@HOME@/log": ("file", "2")},
     ]
-    same = story(b"x", b"x")
+    same = case_run(b"x", b"x")
     assert [one.changed for one in told_runs(same)] == [{}, {}, {}]
 
 
@@ -39,7 +39,7 @@ def test_what_a_run_said_and_gave_is_told() -> None:
         launches=(CodexLaunch(argv=("exec",)),),
         strayed=("/x",),
     )
-    (told,) = told_runs(story(None, None, runs=(given,)))
+    (told,) = told_runs(case_run(None, None, runs=(given,)))
     assert (told.stdout, told.stderr) == ("o" * SAID, "e" * SAID)
     names = [name for name in told.__struct_fields__ if name not in ("stdout", "stderr", "changed", "listed", "more")]
     assert [getattr(told, name) for name in names] == [getattr(given, name) for name in names]

@@ -1,5 +1,6 @@
 """Downloads: hashed, bounded, and every failure one error that explains itself."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,7 +52,7 @@ def test_what_was_put_arrives_and_its_hash_is_compared(server: Registry) -> None
 
 def test_a_byte_that_changed_on_the_way_is_an_error_that_names_both_hashes(server: Registry) -> None:
     url = server.put("/it", b"X" + DATA[1:])
-    with pytest.raises(CodexSandboxError, match="not the ones that the registry announced") as caught:
+    with pytest.raises(CodexSandboxError, match=r"sha512:.*sha512:") as caught:
         get(url, expected=Hash.of_integrity(sha512(DATA)))
     assert not isinstance(caught.value, NotReached)  # another try would not help
     assert "sha512:" in caught.value.why
@@ -138,7 +139,7 @@ def test_a_redirect_to_another_host_does_not_carry_the_login(server: Registry) -
 def test_a_file_of_the_users_own_is_read_and_a_missing_one_named(tmp_path: Path) -> None:
     (tmp_path / "it").write_bytes(DATA)
     assert get((tmp_path / "it").as_uri()) == DATA
-    with pytest.raises(NotThere, match="not there"):
+    with pytest.raises(NotThere, match=re.escape(str(tmp_path / "none"))):
         get((tmp_path / "none").as_uri())
 
 

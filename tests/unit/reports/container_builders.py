@@ -52,7 +52,7 @@ def pairs() -> ReadJournal:
     )
     missing = (
         NotPlanned(what="fedora-43", why="no registry answered", kind="unavailable"),
-        NotPlanned(what=f"{cells[0].id}0", why="no room in --codex-budget 10m", kind="budget"),
+        NotPlanned(what=f"{cells[0].id}0", why="not within --codex-budget 10m", kind="budget"),
     )
     keys = keys_of(cells, policies=("read-only", "workspace-write", "danger-full-access"))
     return journal(

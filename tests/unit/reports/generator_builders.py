@@ -185,7 +185,7 @@ def wrong(key: Key) -> Record:
         case "generator.comments-stay", "spelling" | "bytes":
             return found(key, "comment-lost", diff=LONG)
         case "effective.says-what-was-asked", "inputs" if place < 3:
-            return found(key, "injected-root", "leak", saw="'/' is granted, and was not asked")
+            return found(key, "injected-root", "leak", saw="'/' is granted, but was not requested")
         case "generator.config-loads", "bytes" if place == 2:
             return found(key, "does-not-load", "denied", saw="config.toml:3:1: expected a value", diff="")
         case "effective.says-what-was-asked" | "effective.does-what-was-asked", "bytes" if place == 2:

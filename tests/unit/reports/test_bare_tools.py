@@ -81,8 +81,8 @@ def test_where_a_start_fails_comes_first_and_what_is_known_after_it() -> None:
 
 def test_of_whom_nobody_knows_is_named() -> None:
     assert seen(by_itself()).untold == ("untold",)
-    assert "of 1 environment nothing is known: untold" in screen(by_itself(), verbosity=1)
-    assert "Nothing is known of untold" in html.render(by_itself(), FOLDER)
+    assert "1 environment not measured: untold" in screen(by_itself(), verbosity=1)
+    assert "Not measured: untold" in html.render(by_itself(), FOLDER)
 
 
 def test_where_nothing_was_tried_anywhere_no_report_speaks_of_it() -> None:
@@ -98,9 +98,9 @@ def test_where_nothing_was_tried_anywhere_no_report_speaks_of_it() -> None:
 def test_a_screen_tells_of_those_that_fail_and_with_v_of_all() -> None:
     few, every = (block(screen(by_itself(), width=120, verbosity=verbosity)) for verbosity in (0, 1))
     assert "docker-default" in few and "odd" in few and "open, roomy" not in few
-    assert "and 2 more environments (-v)" in few
+    assert "2 more environments" in few
     assert "open, roomy" in every and "more environments" not in every
-    assert "asked directly: refuses a user namespace (EPERM)." in every
+    assert "user namespace (EPERM)." in every and "(EPERM)." not in few
 
 
 def test_a_green_run_tells_nothing_without_v() -> None:
@@ -130,7 +130,7 @@ def test_markdown_has_the_table_and_the_causes() -> None:
     assert "| | bwrap | -net | -proc | unshare | Codex workspace-write | Codex workspace-write-network |" in text
     assert re.search(r"^\| docker-default \| \d \| \d \| - \| \d \| x\d \| x\d \|", text, re.MULTILINE)
     assert re.search(r"<code>unshare&#58; unshare failed&#58;|<code>unshare: unshare failed:", text)
-    assert "unshare-refused: unshare(1) may not create the namespace" in text
+    assert "unshare-refused: " in text
 
 
 def test_json_has_every_environment_and_nothing_folded() -> None:
@@ -146,12 +146,14 @@ def test_json_has_every_environment_and_nothing_folded() -> None:
     assert {(one["policy"], one["verdict"], one["deviation"]) for one in filtered["codex"]} == {
         (policy, "expected", "no-userns") for policy in ("workspace-write", "workspace-write-network")
     }
-    assert filtered["asked_directly"].endswith("refuses a user namespace (EPERM).")
+    assert filtered["asked_directly"].endswith("user namespace (EPERM).")
     assert told["debian-12~bwrap-distro~synthetic-rtm-newaddr~u1000"]["synthetic"]
 
 
 def test_a_known_deviation_tells_what_was_measured() -> None:
-    measured = "The kernel refuses a user namespace. Asked directly, this environment refuses a user namespace (EPERM)."
+    measured = (
+        "The kernel refuses a user namespace. Checked directly, this environment refuses a user namespace (EPERM)."
+    )
     for text in (
         screen(by_itself(), width=300, verbosity=1),
         html.render(by_itself(), FOLDER),
@@ -184,8 +186,8 @@ def test_what_was_measured_stands_in_its_column_and_not_in_a_cause_that_others_s
     """Two environments are refused by Codex alone, in the same words, and answered differently when they were asked."""
     cells = [builders.cell(environment=f"debian-{number}~host~local") for number in (12, 13)]
     asked = {
-        cells[0].environment: "Asked directly, this environment refuses Landlock (ENOSYS).",
-        cells[1].environment: "Asked directly, this environment refuses its uid_map (EPERM).",
+        cells[0].environment: "Checked directly, this environment refuses Landlock (ENOSYS).",
+        cells[1].environment: "Checked directly, this environment refuses its uid_map (EPERM).",
     }
     keys = builders.keys_of(cells, promises=("start.sandbox-is-on",), policies=("read-only",))
     records = [

@@ -11,9 +11,9 @@ from tests.unit.reports.test_terminal import screen
 
 
 def test_that_nothing_confined_is_said_everywhere_and_makes_nothing_unbelieved() -> None:
-    made = changed(generator_builders.TRUST, Verdict.UNCONFINED, reason="nothing was around the generators, as asked")
+    made = changed(generator_builders.TRUST, Verdict.UNCONFINED, reason="unconfined")
     told = readme(made)
-    assert "NOT TO BE BELIEVED" not in told
+    assert "NOT TRUSTWORTHY" not in told
     assert told.count("✔") == 6
     assert ", unconfined — " in told, "also where no story says it"
     (shown_there,) = (text for text in screen(made).splitlines() if "confinement-and-known" in text)

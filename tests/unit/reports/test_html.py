@@ -152,8 +152,7 @@ def test_a_red_sign_leads_to_its_cause() -> None:
 
 def test_a_cause_tells_both_sides_and_how_to_see_it_again() -> None:
     text = page(builders.red()).text
-    assert "changed (8,192 → 12,288 bytes, seen from outside)" in text
-    assert "written, 11 bytes, seen from outside" in text
+    assert "8,192 → 12,288 bytes" in text and "written, 11 bytes" in text
     assert "pytest --codex-matrix --codex-only filesystem.outside-refused" in text
     assert "sh '.codexsandbox/2026-11-18T09-41-00/repro/" in text
     assert "codex sandbox -c" in text
@@ -167,30 +166,31 @@ def test_a_screen_reader_hears_words_and_not_colours() -> None:
 
 def test_a_run_that_did_not_end_says_so_at_the_top() -> None:
     made = page(builders.incomplete())
-    assert made.text.index("INCOMPLETE") < made.text.index("What was measured")
+    assert made.text.index("INCOMPLETE") < made.text.index("Measurement")
 
 
 def test_a_green_page_claims_no_more_than_was_measured() -> None:
-    assert "Everything that was measured is as promised" in page(builders.green()).text
+    green = page(builders.green()).text
+    assert "as promised" in green and "known deviation" not in green and "not a success" not in green
     one_known = [
         builders.record(key, verdict=Verdict.CONFORMS if number else Verdict.EXPECTED)
         for number, key in enumerate(builders.keys_of([builders.cell()]))
     ]
-    assert "As promised, but for 1 known deviation" in page(builders.journal(one_known)).text
-    assert "without any sandbox in" not in page(builders.journal(one_known)).text
+    assert "but for 1 known deviation" in page(builders.journal(one_known)).text
+    assert "without any sandbox" not in page(builders.journal(one_known)).text
     refused = [
         builders.record(key, verdict=Verdict.EXPECTED, direction="denied", deviation="known")
         if key.promise.startswith("start.")
         else builders.record(key, verdict=Verdict.BLOCKED, reason="x", evidence=())
         for key in builders.keys_of([builders.cell()], policies=("read-only",))
     ]
-    assert "but for 1 known deviation, and without any sandbox in 1 of 1 cell" in page(builders.journal(refused)).text
+    assert "without any sandbox in 1 of 1 " in page(builders.journal(refused)).text
     only_blocked = [
         builders.record(key, verdict=Verdict.BLOCKED, reason="x", evidence=())
         for key in builders.keys_of([builders.cell()])
     ]
     text = page(builders.journal(only_blocked, exit=11, reasons=("11 nothing was measured",))).text
-    assert "this is not a success" in text
+    assert "not a success" in text
 
 
 def test_a_plan_without_any_key_is_still_a_page() -> None:

@@ -134,7 +134,7 @@ class ImageAvailability:
         return next((one for key in keys if (one := self._answers.get(key)) and not one.ok), None)
 
     def _words(self, no: SourceAnswer) -> str:
-        return f"{no.short} when asked {self.ago(no.when)}"
+        return f"{no.short} when queried {self.ago(no.when)}"
 
     def _is_believed(self, failed: Failure, image: ImageSpec) -> bool:
         """Checks whether a failure is recent enough. If a user has no command to try again, it expires sooner."""

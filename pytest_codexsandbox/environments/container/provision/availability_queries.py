@@ -146,7 +146,9 @@ def _nobody(wants: Iterable[ImageRequest], foresight: ImageAvailability) -> Iter
     """Yields the registries that remain unqueried because no engine answered."""
     pulled = [want.image for want in wants if want.image.pull and not foresight.is_settled(want)]
     for host in dict.fromkeys(registry_ping.host_of(image.pull) for image in pulled):
-        yield PlanQuery(kind="registry", name=host, answer="unknown", why="no engine answered that would ask it")
+        yield PlanQuery(
+            kind="registry", name=host, answer="unknown", why="no engine answered, so the registry was not queried"
+        )
 
 
 # ---- the others

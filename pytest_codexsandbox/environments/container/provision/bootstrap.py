@@ -50,9 +50,9 @@ Run = Callable[[Command], CommandResult]
 def lacking(image: ImageSpec, cache: Path, *, arch: str = "") -> Lack | None:
     """Returns why the image cannot be bootstrapped, as far as is known without a try. `arch`: of the engine."""
     if not image.suite:
-        return Lack(why="its archive cannot be bootstrapped from")
+        return Lack(why="an image cannot be bootstrapped from its archive")
     if arch and arch != platform.machine():
-        return Lack(why=f"the engine runs {arch}, and what is bootstrapped here is {platform.machine()}")
+        return Lack(why=f"the engine runs {arch}, but this machine bootstraps {platform.machine()}")
     if archive(image, cache) is not None:
         return None
     if shutil.which(TOOL) is None:

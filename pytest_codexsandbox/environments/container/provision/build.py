@@ -56,7 +56,7 @@ def give(engine: Engine, archive: Path, tag: str, *, what: str, watch: Progress)
     """Imports a file system as an image. Returns the image's id."""
     repository, _, name = tag.rpartition(":")
     changes = [f"LABEL {key}={value}" for key, value in labels.kept("image").items()]
-    with archive.open("rb") as file, patient(engine, SILENCE), engine.asked(f"take {archive.name}"):
+    with archive.open("rb") as file, patient(engine, SILENCE), engine.asked(f"accept {archive.name}"):
         reading = _CountingReader(file, archive.stat().st_size, what, watch)
         said = engine.api.import_image_from_stream(reading, repository=repository, tag=name, changes=changes)
     if engine.podman:
@@ -71,7 +71,7 @@ def _name(engine: Engine, said: str, repository: str, name: str) -> None:
     """Tags an imported image, because Podman calls an import `latest` regardless of the requested tag."""
     found = _ID.search(said)
     if found is not None and not engine.image_id(f"{repository}:{name}"):
-        with engine.asked("name an image"):
+        with engine.asked("tag an image"):
             engine.api.tag(found[0], repository, name)
             engine.api.remove_image(f"{repository}:latest", noprune=True)
 
@@ -86,7 +86,7 @@ class _CountingReader:
         done = 0
         while piece := self._file.read(1 << 20):
             done += len(piece)
-            self._watch.stage(self._what, "giving it to the engine", done, self._total)
+            self._watch.stage(self._what, "loading it into the engine", done, self._total)
             yield piece
 
 

@@ -37,7 +37,7 @@ _NO_WAY: Final = re.compile(
     re.I,
 )
 _PROXY: Final = "check the network; a proxy is taken from https_proxy"
-_CERTIFICATE: Final = "give it to the engine: /etc/docker/certs.d/REGISTRY/ca.crt"
+_CERTIFICATE: Final = "install it for the engine: /etc/docker/certs.d/REGISTRY/ca.crt"
 _MARKS: Final = ("E: ", "W: ", "Err:")
 # Lines about the tool itself, printed after the line with the cause.
 _FRAME: Final = re.compile(r"mmdebstrap failed to run|setup failed: E:|apt-get .*-o|env --unset|command failed: /")
@@ -50,14 +50,14 @@ def of_bootstrap(image: ImageSpec, done: CommandResult, staging: Path, *, limit:
     why = tail(said, marks=_MARKS)
     marked = "\n".join(line for line in said.splitlines() if line.startswith(_MARKS)) or said
     if done.ended == "timeout" or done.exit in (124, 137):
-        return Unavailable(what, why=f"not done after {limit / 60:.0f} minutes: {tail(said)}", next_step=_PROXY)
+        return Unavailable(what, why=f"not finished after {limit / 60:.0f} minutes: {tail(said)}", next_step=_PROXY)
     if done.ended != "exit":
         return HarnessError(what, why=done.error or f"mmdebstrap was ended by signal {done.signal}: {why}")
     for form, cause, next_step in (
         (_NO_ROOM, f"the disk is full at {staging.parent}", PRUNE),
-        (_NO_SUITE, f"its archive has no suite {image.suite} at the address that was asked", _mirror_hint(image)),
-        (_UNREACHED, "its archive was not reached", f"{_PROXY}; another archive: {_mirror_hint(image)}"),
-        (_NO_KEY, "its archive is signed by a key that is not known here", f"renew {image.keyring_package}"),
+        (_NO_SUITE, f"its archive has no suite {image.suite} at the queried address", _mirror_hint(image)),
+        (_UNREACHED, "its archive could not be reached", f"{_PROXY}; another archive: {_mirror_hint(image)}"),
+        (_NO_KEY, "its archive is signed by an unknown key", f"renew {image.keyring_package}"),
         (
             _EXPIRED,
             "the dates of its archive's Release file have run out",
@@ -68,7 +68,7 @@ def of_bootstrap(image: ImageSpec, done: CommandResult, staging: Path, *, limit:
     ):
         if form.search(said if form is _NO_ROOM else marked):
             return Unavailable(what, why=f"{cause}: {why}", next_step=next_step)
-    return Unavailable(what, why=f"mmdebstrap ended with {done.exit}: {why or 'it said nothing'}")
+    return Unavailable(what, why=f"mmdebstrap ended with {done.exit}: {why or 'it printed nothing'}")
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ def refusal(said: str) -> Refusal | None:
         (_LIMITED, "the registry accepts no more pulls without a login for now", "docker login, or try later", True),
         (_UNTRUSTED, "the engine does not trust the registry's certificate", _CERTIFICATE, True),
         (_UNREACHED, "no registry answered", _PROXY + ", which the engine must know itself", True),
-        (_NO_WAY, "what is between the engine and the registry lets nothing through", _PROXY, True),
+        (_NO_WAY, "a proxy or firewall before the registry blocks the request", _PROXY, True),
         (_LOGIN, "the registry has no such image, or requires a login", "docker login", False),
         (_NOT_THERE, "the registry has no such image", "", False),
     ):
@@ -113,7 +113,7 @@ def of_build(what: str, said: str, failed: str) -> CodexSandboxError:
         (_NO_SUITE, "its archive no longer has it", "codexsandbox images build --update NAME"),
         (
             _UNREACHED,
-            "its archive was not reached from a container",
+            "its archive could not be reached from a container",
             f"{_PROXY}; do containers have a network?",
         ),
     ):

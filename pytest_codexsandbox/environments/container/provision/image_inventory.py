@@ -64,7 +64,9 @@ def prune(
     """Removes images first, then their bases. `dry_run`: only reports what would be removed."""
     if busy := build_turns.held(cache):
         raise Unavailable(
-            "images are being made at the moment", why=f"{len(busy)} of them", next_step="wait for that, or end it"
+            "images are being built at the moment",
+            why=f"{len(busy)} of them",
+            next_step="wait until it ends, or stop it",
         )
     away = [one for one in held(engine) if not is_wanted(one)]
     removed: set[str] = set()

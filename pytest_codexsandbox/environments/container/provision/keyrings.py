@@ -46,7 +46,7 @@ def lacking(image: ImageSpec, cache: Path) -> Lack | None:
         return None
     if image.signed_by and shutil.which("gpg"):
         return None
-    return Lack(why="the key of its archive is not here", remedy=_remedy(image))
+    return Lack(why="the key of its archive is missing", remedy=_remedy(image))
 
 
 def have(

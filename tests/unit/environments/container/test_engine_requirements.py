@@ -52,5 +52,5 @@ def test_it_is_looked_at_again_where_a_container_is_opened(asked: ContainerSpec,
     if fits:
         engine_requirements.refuse(engine, asked)  # type: ignore[arg-type]
         return
-    with pytest.raises(Unavailable, match="no user namespace for its containers"):
+    with pytest.raises(Unavailable, match="userns-remap"):
         engine_requirements.refuse(engine, asked)  # type: ignore[arg-type]

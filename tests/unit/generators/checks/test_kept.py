@@ -6,7 +6,7 @@ import pytest
 from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
 from pytest_codexsandbox.generators.checks.grant_limits import grants_no_more
 from pytest_codexsandbox.model.generator import CaseRun, DecisionRow, ExpectedPolicy
-from tests.unit.generators.builders import ANY, held, reasons, story
+from tests.unit.generators.builders import ANY, case_run, held, reasons
 from tests.unit.generators.checks.test_policy import MODE, OFF, ROOT0, WW, asked, ended_story, roots, table
 
 KEEPS = DecisionRow(expect=ExpectedPolicy(keeps=("roots", "network")))
@@ -16,7 +16,7 @@ MINE = b'[sandbox_workspace_write]\nwritable_roots = ["/mine"]\nnetwork_access =
 def keeping(before: bytes, after: str | bytes, *, row: DecisionRow = KEEPS) -> CaseRun:
     """Its own words go above the user's; of `after` as bytes the whole file is made."""
     text = after if isinstance(after, bytes) else after.encode() + before
-    return story(before, text, wish=asked("@ROOT0@"), row=row, alone=WW.encode())
+    return case_run(before, text, wish=asked("@ROOT0@"), row=row, alone=WW.encode())
 
 
 def test_what_the_user_granted_may_stay_where_it_is_kept() -> None:

@@ -9,7 +9,7 @@ import pytest
 from pytest_codexsandbox.generators.checks.argv import argv_as_codex_reads
 from pytest_codexsandbox.generators.checks.grant_limits import grants_no_more
 from pytest_codexsandbox.model.generator import CaseRun, CodexLaunch, DecisionRow, Declaration, ExpectedPolicy, Intent
-from tests.unit.generators.builders import ANY, WORLD, ended, files, held, reasons, run, skips, state, story
+from tests.unit.generators.builders import ANY, WORLD, case_run, ended, files, held, reasons, run, skips, state
 
 MODE = ("-c", 'sandbox_mode="workspace-write"')
 OFF = ("-c", "sandbox_workspace_write.network_access=false")
@@ -29,16 +29,16 @@ def asked(*paths: str, **words: Any) -> Intent:
     return Intent(roots=paths, **words)
 
 
-def ended_story(argv: tuple[str, ...], wish: Intent, before: bytes | None = None) -> CaseRun:
+def ended_story(argv: tuple[str, ...], intent: Intent, before: bytes | None = None) -> CaseRun:
     one = run(before, argv=argv)
-    return story(before, before, runs=(one, one, one), wish=wish, alone=None)
+    return case_run(before, before, runs=(one, one, one), wish=intent, alone=None)
 
 
 # ---- P11
 
 
 @pytest.mark.parametrize(
-    ("argv", "wish"),
+    ("argv", "intent"),
     [
         ((*MODE, *roots(ROOT0), *OFF), asked("@ROOT0@")),
         (("-s", "workspace-write", *roots(ROOT0), *OFF), asked("@ROOT0@")),
@@ -59,12 +59,12 @@ def ended_story(argv: tuple[str, ...], wish: Intent, before: bytes | None = None
         (("--config=sandbox_mode='workspace-write'", "-c=model=x"), asked()),
     ],
 )
-def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Intent) -> None:
-    assert held(argv_as_codex_reads(ended_story(argv, wish), ANY))
+def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], intent: Intent) -> None:
+    assert held(argv_as_codex_reads(ended_story(argv, intent), ANY))
 
 
 @pytest.mark.parametrize(
-    ("argv", "wish", "reason"),
+    ("argv", "intent", "reason"),
     [
         ((*MODE, *raw('"/stage/root0/x","/"')), asked('@ROOT0@/x","/'), "injected-root"),
         (
@@ -108,12 +108,12 @@ def test_arguments_that_say_what_was_asked_pass(argv: tuple[str, ...], wish: Int
         (("-c", 'mcp_servers."a.b".command="x"'), asked(), "quoted-key"),
     ],
 )
-def test_arguments_that_say_something_else_are_found(argv: tuple[str, ...], wish: Intent, reason: str) -> None:
-    assert reason in reasons(argv_as_codex_reads(ended_story(argv, wish), ANY))
+def test_arguments_that_say_something_else_are_found(argv: tuple[str, ...], intent: Intent, reason: str) -> None:
+    assert reason in reasons(argv_as_codex_reads(ended_story(argv, intent), ANY))
 
 
 @pytest.mark.parametrize(
-    ("argv", "wish", "directions"),
+    ("argv", "intent", "directions"),
     [
         (("--yolo",), asked(), {"leak"}),
         (("-s", "read-only"), asked(), {"denied"}),
@@ -129,15 +129,15 @@ def test_arguments_that_say_something_else_are_found(argv: tuple[str, ...], wish
     ],
 )
 def test_more_than_was_asked_is_a_leak_and_less_is_denied(
-    argv: tuple[str, ...], wish: Intent, directions: set[str]
+    argv: tuple[str, ...], intent: Intent, directions: set[str]
 ) -> None:
-    assert {one.direction for one in argv_as_codex_reads(ended_story(argv, wish), ANY)} == directions
+    assert {one.direction for one in argv_as_codex_reads(ended_story(argv, intent), ANY)} == directions
 
 
 def test_a_profile_that_the_arguments_choose_says_what_they_say() -> None:
     def chosen(text: bytes, *argv: str) -> set[str]:
         there = files(b"") | {"@CODEX_HOME@/mine.config.toml": state(text)}
-        told = story(b"", b"", runs=(run(None, files=there, argv=argv),), wish=asked(), alone=None)
+        told = case_run(b"", b"", runs=(run(None, files=there, argv=argv),), wish=asked(), alone=None)
         return reasons(argv_as_codex_reads(told, ANY))
 
     for key in (b'sandbox_mode = "danger-full-access"\n', b'default_permissions = ":danger-full-access"\n'):
@@ -147,7 +147,7 @@ def test_a_profile_that_the_arguments_choose_says_what_they_say() -> None:
 
 
 def test_one_that_says_no_arguments_at_its_end_is_asked_for_none() -> None:
-    assert "did not end by itself" in skips(argv_as_codex_reads(ended(b"", ended="timeout", argv=MODE), ANY))
+    assert "generator.ends-by-itself" in skips(argv_as_codex_reads(ended(b"", ended="timeout", argv=MODE), ANY))
 
 
 WHOLE_MACHINE = ('{"/"="write"}', '{":root"="write"}', '{":root"={"."="write"}}', '{"/"={"."="write"}}')
@@ -199,19 +199,19 @@ def test_where_nothing_may_be_written_the_workspace_may_not_either(filesystem: s
 def test_a_workspace_that_can_be_written_is_more_than_nothing() -> None:
     """Whoever asked for read-only and left, or wrote, workspace-write has granted a folder."""
     bare = b'[mcp_servers.demo]\ncommand = "x"\n'
-    wide = story(b"", WW.encode(), row=READ_ONLY, alone=WW.encode())
+    wide = case_run(b"", WW.encode(), row=READ_ONLY, alone=WW.encode())
     assert reasons(grants_no_more(wide, ANY)) == {"another-mode"}
     assert {one.direction for one in grants_no_more(wide, ANY)} == {"leak"}
-    left = story(WW.encode(), WW.encode(), row=READ_ONLY, alone=b'sandbox_mode = "read-only"\n')
+    left = case_run(WW.encode(), WW.encode(), row=READ_ONLY, alone=b'sandbox_mode = "read-only"\n')
     assert reasons(grants_no_more(left, ANY)) == {"another-mode"}
-    assert held(grants_no_more(story(WW.encode(), WW.encode() + bare, row=READ_ONLY, alone=bare), ANY)), "the user's"
+    assert held(grants_no_more(case_run(WW.encode(), WW.encode() + bare, row=READ_ONLY, alone=bare), ANY)), "the user's"
     narrow = b'sandbox_mode = "read-only"\n'
-    assert held(grants_no_more(story(b"", narrow, row=READ_ONLY, alone=narrow), ANY))
+    assert held(grants_no_more(case_run(b"", narrow, row=READ_ONLY, alone=narrow), ANY))
 
 
 def test_a_sandbox_that_the_users_own_words_have_off_is_nothing_that_was_granted_as_asked() -> None:
     free = b'default_permissions = ":danger-full-access"\n'
-    told = story(free, free + WW.encode(), wish=asked("@ROOT0@", network=None), alone=WW.encode())
+    told = case_run(free, free + WW.encode(), wish=asked("@ROOT0@", network=None), alone=WW.encode())
     assert "makes it danger-full-access" in skips(grants_no_more(told, ANY))
 
 
@@ -228,7 +228,7 @@ def test_the_file_is_read_below_the_arguments() -> None:
 def test_the_word_of_the_row_decides_and_launches_count() -> None:
     launch = CodexLaunch(argv=("app-server", *MODE, *roots("/stage/root0/board"), *OFF))
     one = run(None, launches=(CodexLaunch(argv=("--version",)), launch))
-    told = story(
+    told = case_run(
         None,
         None,
         runs=(one,),
@@ -239,7 +239,7 @@ def test_the_word_of_the_row_decides_and_launches_count() -> None:
 
 
 def test_without_arguments_nothing_can_be_read() -> None:
-    assert "no arguments" in skips(argv_as_codex_reads(story(b"", b"a = 1\n"), ANY))
+    assert "no arguments" in skips(argv_as_codex_reads(case_run(b"", b"a = 1\n"), ANY))
 
 
 def test_what_nobody_said_of_the_network_is_the_users() -> None:
@@ -248,8 +248,8 @@ def test_what_nobody_said_of_the_network_is_the_users() -> None:
     assert reasons(argv_as_codex_reads(ended_story(MODE, asked(), before), ANY)) == {"another-network"}
 
 
-def granting(text: str, wish: Intent | None = None, *, before: bytes = b"") -> CaseRun:
-    return story(before, before + text.encode(), wish=wish or asked("@ROOT0@"))
+def granting(text: str, intent: Intent | None = None, *, before: bytes = b"") -> CaseRun:
+    return case_run(before, before + text.encode(), wish=intent or asked("@ROOT0@"))
 
 
 WW = 'sandbox_mode = "workspace-write"\n'
@@ -260,7 +260,7 @@ def table(*paths: str, more: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "wish"),
+    ("text", "intent"),
     [
         (table(ROOT0), asked("@ROOT0@")),
         (table(ROOT0 + "/"), asked("@ROOT0@")),
@@ -276,12 +276,12 @@ def table(*paths: str, more: str = "") -> str:
         (table("/"), asked("/")),
     ],
 )
-def test_what_covers_the_wish_and_no_more_passes(text: str, wish: Intent) -> None:
-    assert held(grants_no_more(granting(text, wish), ANY))
+def test_what_covers_the_wish_and_no_more_passes(text: str, intent: Intent) -> None:
+    assert held(grants_no_more(granting(text, intent), ANY))
 
 
 @pytest.mark.parametrize(
-    ("text", "wish", "reason"),
+    ("text", "intent", "reason"),
     [
         (table("/"), asked("@ROOT0@"), "whole-machine"),
         (table("/stage/home", ROOT0), asked("@ROOT0@"), "whole-home"),
@@ -296,25 +296,25 @@ def test_what_covers_the_wish_and_no_more_passes(text: str, wish: Intent) -> Non
         ('default_permissions = ":workspace"\n' + table(ROOT0), asked("@ROOT0@"), "root-missing"),
     ],
 )
-def test_too_much_and_too_little_are_found(text: str, wish: Intent, reason: str) -> None:
-    assert reason in reasons(grants_no_more(granting(text, wish), ANY))
+def test_too_much_and_too_little_are_found(text: str, intent: Intent, reason: str) -> None:
+    assert reason in reasons(grants_no_more(granting(text, intent), ANY))
 
 
 def test_what_the_user_granted_is_the_users() -> None:
     before = table("/mine", more="network_access = true\n").encode()
-    one = story(
+    one = case_run(
         before, before.replace(b'["/mine"]', f'["/mine", "{ROOT0}"]'.encode()), wish=asked("@ROOT0@", network=None)
     )
     assert held(grants_no_more(one, ANY))
-    wish = asked("@ROOT0@", network=False)
-    two = story(before, before.replace(b'["/mine"]', f'["/mine", "{ROOT0}"]'.encode()), wish=wish)
+    intent = asked("@ROOT0@", network=False)
+    two = case_run(before, before.replace(b'["/mine"]', f'["/mine", "{ROOT0}"]'.encode()), wish=intent)
     assert reasons(grants_no_more(two, ANY)) == {"network-left-on"}
 
 
 def test_one_that_has_nothing_to_do_with_policies_grants_nothing() -> None:
     server = b'[mcp_servers.demo]\ncommand = "x"\n'
     free = b'sandbox_mode = "danger-full-access"\n'
-    assert held(grants_no_more(story(free, free + server, alone=server, wish=asked("@ROOT0@")), ANY))
+    assert held(grants_no_more(case_run(free, free + server, alone=server, wish=asked("@ROOT0@")), ANY))
 
 
 def test_who_changes_a_policy_of_the_users_has_made_it_its_business() -> None:
@@ -322,8 +322,8 @@ def test_who_changes_a_policy_of_the_users_has_made_it_its_business() -> None:
     server = b'[mcp_servers.demo]\ncommand = "x"\n'
     before = table("/mine", more="network_access = true\n").encode()
     touched = before.replace(b'"/mine"', b'"/mine", "/stage/workspace/x"')
-    assert held(grants_no_more(story(before, before + server, alone=server, wish=asked("@ROOT0@")), ANY))
-    told = grants_no_more(story(before, touched + server, alone=server, wish=asked("@ROOT0@")), ANY)
+    assert held(grants_no_more(case_run(before, before + server, alone=server, wish=asked("@ROOT0@")), ANY))
+    told = grants_no_more(case_run(before, touched + server, alone=server, wish=asked("@ROOT0@")), ANY)
     assert reasons(told) == {"root-missing", "network-left-on"}
     assert {one.reason: one.direction for one in told} == {"root-missing": "denied", "network-left-on": "leak"}
 
@@ -332,23 +332,22 @@ def test_a_trusted_project_and_the_arguments_are_later_layers() -> None:
     user = b'[projects."/stage/workspace"]\ntrust_level = "trusted"\n'
     project = {"@WORKSPACE@/.codex/config.toml": state(b'sandbox_mode = "read-only"\n')}
     one = run(None, files=files(user + table(ROOT0).encode()) | project)
-    assert "project makes it read-only" in skips(
-        grants_no_more(story(user, None, runs=(one,), wish=asked("@ROOT0@")), ANY)
-    )
+    told = skips(grants_no_more(case_run(user, None, runs=(one,), wish=asked("@ROOT0@")), ANY))
+    assert "project" in told and "read-only" in told and "effective.says-what-was-asked" in told
     arguments = run(None, files=files(user) | project, argv=(*MODE, *roots(ROOT0)))
-    assert held(grants_no_more(story(user, None, runs=(arguments,), wish=asked("@ROOT0@")), ANY))
+    assert held(grants_no_more(case_run(user, None, runs=(arguments,), wish=asked("@ROOT0@")), ANY))
     wide = run(None, files=files(user), argv=(*MODE, *roots("/")))
-    assert "whole-machine" in reasons(grants_no_more(story(user, None, runs=(wide,), wish=asked("@ROOT0@")), ANY))
+    assert "whole-machine" in reasons(grants_no_more(case_run(user, None, runs=(wide,), wish=asked("@ROOT0@")), ANY))
 
 
 def test_a_broken_file_grants_nothing_that_could_be_read() -> None:
-    assert "no TOML" in skips(grants_no_more(story(b"", b"a =\n"), ANY))
+    assert "generator.parses" in skips(grants_no_more(case_run(b"", b"a =\n"), ANY))
     assert skips(grants_no_more(ended(b"", code=3, reason="no"), Declaration(refuse_exit=(3,))))
     assert WORLD["ROOT0"] == ROOT0
 
 
 def test_what_the_user_granted_in_words_that_were_not_in_force_is_the_users() -> None:
     before = b'[sandbox_workspace_write]\nnetwork_access = true\nwritable_roots = ["/mine"]\n'
-    told = story(before, WW.encode() + before, wish=asked(network=None))
+    told = case_run(before, WW.encode() + before, wish=asked(network=None))
     assert held(grants_no_more(told, ANY))
-    assert reasons(grants_no_more(story(before, WW.encode() + before, wish=asked()), ANY)) == {"network-left-on"}
+    assert reasons(grants_no_more(case_run(before, WW.encode() + before, wish=asked()), ANY)) == {"network-left-on"}

@@ -34,6 +34,7 @@ from tests.unit.generators.builders import (
     GOOD,
     MARKED,
     USER,
+    case_run,
     ended,
     files,
     held,
@@ -41,7 +42,6 @@ from tests.unit.generators.builders import (
     run,
     skips,
     state,
-    story,
     with_files,
 )
 
@@ -49,11 +49,11 @@ from tests.unit.generators.builders import (
 
 
 def test_what_was_done_and_what_was_declined_with_a_reason_agree() -> None:
-    assert held(agrees(story(USER, GOOD), ANY))
+    assert held(agrees(case_run(USER, GOOD), ANY))
     assert held(agrees(ended(USER, code=3, reason="a block without end"), Declaration(refuse_exit=(3,))))
     assert held(agrees(ended(USER, argv=("-c", "a=1")), ANY))
     assert held(agrees(ended(USER, launches=(CodexLaunch(argv=("app-server", "-c", "a=1")),)), ANY))
-    assert held(agrees(story(GOOD, GOOD), ANY)), "everything was as asked already"
+    assert held(agrees(case_run(GOOD, GOOD), ANY)), "everything was as asked already"
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,10 @@ def test_an_exit_that_is_not_what_was_done_is_found(
 def test_what_did_nothing_says_what_was_called_and_what_was_made_instead() -> None:
     call = CodexLaunch(argv=("mcp", "add", "demo"), work=False)
     (row,) = agrees(ended(USER, launches=(call,)), ANY)
-    assert row.saw == (
-        "exit 0; no file was changed, and no argument was given; the real Codex was called (codex mcp add demo), "
-        "and changed nothing either"
-    )
+    assert row.reason == "did-nothing" and "exit 0" in row.saw and "(codex mcp add demo)" in row.saw
     before = files(USER)
     (row,) = agrees(with_files(before, {**before, "@HOME@/.mytool.json": FileState(kind="file")}), ANY)
-    assert row.saw == (
-        "exit 0; no configuration of Codex was changed, only @HOME@/.mytool.json was written, and no argument was given"
-    )
+    assert row.reason == "did-nothing" and "@HOME@/.mytool.json" in row.saw and "codex mcp" not in row.saw
 
 
 def test_a_launcher_that_sets_no_policy_has_only_to_start_codex() -> None:
@@ -122,7 +117,7 @@ def test_one_that_declines_an_ordinary_file_declines_its_work() -> None:
 
 def test_a_changed_mode_under_a_refusal_is_found() -> None:
     one = run(None, files=files(USER, mode=0o100600), code=3, reason="no")
-    assert reasons(agrees(story(USER, USER, runs=(one,)), ANY)) == {"declined-and-wrote"}
+    assert reasons(agrees(case_run(USER, USER, runs=(one,)), ANY)) == {"declined-and-wrote"}
 
 
 def test_a_run_that_was_ended_says_nothing_by_its_exit() -> None:
@@ -139,14 +134,14 @@ def test_a_third_run_is_made_only_where_the_second_changed_anything_and_else_not
     for other in (files(GOOD, mode=0o100600), files(GOOD, uid=0), {**files(GOOD), "@HOME@/.log": state(b"")}):
         assert not unmoved([anew, run(None, files=other)]), other
         assert not unmoved([run(None, files=other), anew]), other
-    two = story(USER, GOOD, GOOD)
+    two = case_run(USER, GOOD, GOOD)
     assert skips(third_run_same(two, ANY)) == IDLE
     assert all(held(check(two, ANY)) for check in (second_run_same, does_not_grow, same_meaning))
 
 
 def test_runs_that_leave_the_same_pass() -> None:
     for check in (second_run_same, third_run_same, does_not_grow, same_meaning):
-        assert held(check(story(USER, GOOD), ANY)), check
+        assert held(check(case_run(USER, GOOD), ANY)), check
         assert held(check(ended(USER, argv=("-c", "a=1")), ANY)), check
 
 
@@ -163,7 +158,7 @@ def test_runs_that_leave_the_same_pass() -> None:
 def test_a_later_run_that_changes_something_is_found(
     texts: tuple[bytes, ...], second: set[str], third: set[str], size: set[str], meaning: set[str]
 ) -> None:
-    told = story(USER, *texts)
+    told = case_run(USER, *texts)
     assert reasons(second_run_same(told, ANY)) == second
     assert reasons(third_run_same(told, ANY)) == third
     assert reasons(does_not_grow(told, ANY)) == size
@@ -172,21 +167,21 @@ def test_a_later_run_that_changes_something_is_found(
 
 def test_other_arguments_another_mode_and_a_second_file_are_changes() -> None:
     runs = (run(USER, argv=("-c", "a=1")), run(USER, argv=("-c", "a=2")))
-    assert reasons(second_run_same(story(USER, USER, runs=runs), ANY)) == {"argv-changed"}
+    assert reasons(second_run_same(case_run(USER, USER, runs=runs), ANY)) == {"argv-changed"}
     runs = (run(GOOD), run(None, files=files(GOOD, mode=0o100600)))
-    assert reasons(second_run_same(story(USER, USER, runs=runs), ANY)) == {"changed-again"}
+    assert reasons(second_run_same(case_run(USER, USER, runs=runs), ANY)) == {"changed-again"}
     project = {"@WORKSPACE@/.codex/config.toml": state(b"a = 1\n")}
     runs = (run(GOOD), run(None, files=files(GOOD) | project))
-    assert reasons(second_run_same(story(USER, USER, runs=runs), ANY)) == {"grew"}
+    assert reasons(second_run_same(case_run(USER, USER, runs=runs), ANY)) == {"grew"}
 
 
 def test_one_that_declines_its_own_work_is_found() -> None:
     runs = (run(GOOD), run(GOOD, code=3, reason="there is a block"), run(GOOD, code=3, reason="there is a block"))
-    assert reasons(second_run_same(story(USER, USER, runs=runs), ANY)) == {"declines-its-own"}
+    assert reasons(second_run_same(case_run(USER, USER, runs=runs), ANY)) == {"declines-its-own"}
 
 
 def test_what_did_not_run_twice_cannot_be_compared() -> None:
-    assert skips(second_run_same(story(USER, GOOD, runs=(run(GOOD),)), ANY))
+    assert skips(second_run_same(case_run(USER, GOOD, runs=(run(GOOD),)), ANY))
     assert skips(second_run_same(ended(USER, code=3, reason="no"), ANY))
     assert skips(third_run_same(ended(USER, ended="timeout"), ANY))
 
@@ -199,7 +194,7 @@ def link(target: str) -> FileState:
 
 
 def test_a_file_that_keeps_its_mode_and_its_links_passes() -> None:
-    assert held(mode_owner_links(story(USER, GOOD), ANY))
+    assert held(mode_owner_links(case_run(USER, GOOD), ANY))
     dotfile = "@HOME@/dotfiles/codex.toml"
     for target in ("/stage/home/dotfiles/codex.toml", "../dotfiles/codex.toml", dotfile):
         before = {CONFIG: link(target), dotfile: state(USER)}
@@ -240,7 +235,7 @@ def test_a_linked_codex_home_is_looked_through() -> None:
 
 
 def test_a_missing_file_has_no_mode_to_keep() -> None:
-    assert skips(mode_owner_links(story(None, GOOD), ANY))
+    assert skips(mode_owner_links(case_run(None, GOOD), ANY))
 
 
 def test_new_names_that_nothing_explains_are_found() -> None:
@@ -248,7 +243,7 @@ def test_new_names_that_nothing_explains_are_found() -> None:
     assert reasons(no_leftovers(with_files(files(USER), files(GOOD) | extra), ANY)) == {"left-behind"}
     backup = {"@CODEX_HOME@/backup/2.toml": state(b""), "@CODEX_HOME@/backup": FileState(kind="dir")}
     (one,) = no_leftovers(with_files(files(USER), files(GOOD) | backup), ANY)
-    assert one.saw == "run 1 left @CODEX_HOME@/backup"
+    assert one.saw.endswith(" @CODEX_HOME@/backup")
 
 
 @pytest.mark.parametrize(
@@ -287,9 +282,9 @@ def test_the_file_that_was_asked_for_and_its_folder_are_no_leftovers() -> None:
 
 def test_one_pair_of_marks_passes_declared_or_not() -> None:
     for declaration in (MARKED, ANY):
-        assert held(one_marker_pair(story(USER, GOOD), declaration))
+        assert held(one_marker_pair(case_run(USER, GOOD), declaration))
     quoted = b"a = '''\n# BEGIN x\n# END x\n'''\n"
-    assert held(one_marker_pair(story(quoted, BLOCK + quoted), MARKED)), "what the user quotes is no mark"
+    assert held(one_marker_pair(case_run(quoted, BLOCK + quoted), MARKED)), "what the user quotes is no mark"
 
 
 @pytest.mark.parametrize(
@@ -306,26 +301,26 @@ def test_one_pair_of_marks_passes_declared_or_not() -> None:
     ],
 )
 def test_marks_that_are_not_one_balanced_pair_are_found(after: bytes, reason: str) -> None:
-    assert reasons(one_marker_pair(story(USER, after), MARKED)) == {reason}
+    assert reasons(one_marker_pair(case_run(USER, after), MARKED)) == {reason}
 
 
 def test_a_single_mark_above_the_block_is_counted_too() -> None:
     single = Declaration(markers=(Marker(begin="# of x", end=""),))
     block = b"# of x\na = 1\n"
-    assert held(one_marker_pair(story(b"", block, alone=block), single))
-    assert reasons(one_marker_pair(story(b"", block + block, alone=block), single)) == {"two-blocks"}
+    assert held(one_marker_pair(case_run(b"", block, alone=block), single))
+    assert reasons(one_marker_pair(case_run(b"", block + block, alone=block), single)) == {"two-blocks"}
 
 
 def test_what_marks_nothing_cannot_be_asked() -> None:
-    assert "marks nothing" in skips(one_marker_pair(story(USER, b"a = 1\n", alone=b"a = 1\n"), ANY))
+    assert "`markers`" in skips(one_marker_pair(case_run(USER, b"a = 1\n", alone=b"a = 1\n"), ANY))
 
 
 # ---- how it ends
 
 
 def test_a_run_that_ends_and_stays_inside_passes() -> None:
-    assert held(ends_by_itself(story(USER, GOOD), ANY))
-    assert held(stays_inside(story(USER, GOOD), ANY))
+    assert held(ends_by_itself(case_run(USER, GOOD), ANY))
+    assert held(stays_inside(case_run(USER, GOOD), ANY))
 
 
 @pytest.mark.parametrize(
@@ -343,12 +338,12 @@ def test_a_run_that_does_not_end_is_found(words: dict[str, Any], reason: str) ->
 
 def test_what_is_reached_for_outside_is_found_and_unconfined_proves_nothing() -> None:
     assert reasons(stays_inside(ended(USER, strayed=("~/.ssh/id",)), ANY)) == {"reached-outside"}
-    assert "nobody saw" in skips(stays_inside(story(USER, GOOD, confined=""), ANY))
-    assert "nobody saw" in skips(stays_inside(story(USER, GOOD, confined="the environment c"), ANY))
+    assert "not confined" in skips(stays_inside(case_run(USER, GOOD, confined=""), ANY))
+    assert "the environment c" in skips(stays_inside(case_run(USER, GOOD, confined="the environment c"), ANY))
 
 
 def test_the_wish_says_on_which_platform() -> None:
-    darwin = story(USER, GOOD, wish=Intent(platform="darwin"))
+    darwin = case_run(USER, GOOD, wish=Intent(platform="darwin"))
     assert reasons(agrees(darwin, Declaration(platforms=("wsl",)))) == {"should-have-declined"}
     assert held(agrees(darwin, Declaration(platforms=("darwin",))))
     assert held(agrees(darwin, ANY)), "a declaration that is silent promises nothing of other platforms"
@@ -371,4 +366,4 @@ def test_of_one_that_did_not_end_nothing_is_told_but_that(check: Any) -> None:
 
 
 def test_what_means_the_same_again_is_not_asked_of_who_writes_no_file() -> None:
-    assert "writes no file" in skips(same_meaning(story(None, None, runs=(run(None, argv=("-c", "a=b")),) * 3), ANY))
+    assert "writes no file" in skips(same_meaning(case_run(None, None, runs=(run(None, argv=("-c", "a=b")),) * 3), ANY))

@@ -8,7 +8,7 @@ import pytest
 from pytest_codexsandbox.generators.case_run import TICK
 from pytest_codexsandbox.generators.checks.unneeded_writes import touches_nothing
 from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files
-from tests.unit.generators.builders import ANY, BLOCK, held, reasons, run, skips, state, story
+from tests.unit.generators.builders import ANY, BLOCK, case_run, held, reasons, run, skips, state
 
 USER = b'model = "x"\n'
 GOOD = BLOCK + USER
@@ -18,7 +18,7 @@ FIRST = {CONFIG: state(GOOD, inode=2, modified=20)}
 
 def told(*after: Files, before: Files = BEFORE, **words: Any) -> CaseRun:
     runs = tuple(run(b"", files=files, **words) for files in after)
-    return msgspec.structs.replace(story(USER, USER), runs=runs, before=before)
+    return msgspec.structs.replace(case_run(USER, USER), runs=runs, before=before)
 
 
 def test_a_file_that_is_left_alone_holds() -> None:
@@ -48,7 +48,7 @@ def test_another_file_that_codex_reads_counts_too() -> None:
         ((BEFORE, BEFORE), "first run wrote nothing"),
         ((FIRST, {CONFIG: state(GOOD + b"\n", inode=2, modified=30)}), "second run changed bytes"),
         (({}, {}), "writes no file"),
-        ((FIRST,), "no third run was made"),
+        ((FIRST,), "no third run"),
     ],
 )
 def test_where_it_cannot_be_asked_the_reason_is_told(after: tuple[Files, ...], why: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from pytest_codexsandbox.generators.stress.concurrent_runs import Alone, ConcurrentPair, judged, overlap
 from pytest_codexsandbox.generators.stress.setup import StressRun
 from pytest_codexsandbox.model.generator import Declaration, FileState, GeneratorRun
-from tests.unit.generators.builders import files, story
+from tests.unit.generators.builders import case_run, files
 from tests.unit.generators.stress.builders import CONFIG as PATH
 from tests.unit.generators.stress.builders import HOME, call
 
@@ -13,8 +13,8 @@ USER = b'model = "x"\n# mine\nname = "y"\n'
 ONE, OTHER = USER + b"one = true\n", USER + b"other = [1, 2]\n"
 BOTH = USER + b"one = true\nother = [1, 2]\n"
 DECLARED = Declaration(owns=("one", "other"))
-LAST_WINS = Alone(story=story(USER, ONE), one=ONE, other=OTHER, in_turn=(OTHER, ONE))
-ADDS = Alone(story=story(USER, ONE), one=ONE, other=OTHER, in_turn=(BOTH, USER + b"other = [1, 2]\none = true\n"))
+LAST_WINS = Alone(case_run=case_run(USER, ONE), one=ONE, other=OTHER, in_turn=(OTHER, ONE))
+ADDS = Alone(case_run=case_run(USER, ONE), one=ONE, other=OTHER, in_turn=(BOTH, USER + b"other = [1, 2]\none = true\n"))
 
 
 def pair(content: bytes | None, *, code: int = 0, overlap: bool | None = None, **more: Any) -> ConcurrentPair:

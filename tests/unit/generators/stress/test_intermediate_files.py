@@ -69,7 +69,7 @@ def reasons(*sights: tuple[bytes, int]) -> set[str]:
 def test_a_file_of_its_own_between_two_others_is_a_step() -> None:
     assert reasons((OLD, 1), (STEP, 2), (NEW, 3)) == set()
     (one,) = judged([round_of((OLD, 1), (STEP, 2), (NEW, 3))], [CAUGHT], CONFIG)
-    assert "1 times between two steps" in one.saw
+    assert "; 1 times" in one.saw
 
 
 def test_a_step_without_keys_of_before_and_afterwards_is_told_as_that() -> None:

@@ -20,7 +20,7 @@ from pytest_codexsandbox.generators.stress.other_writers_check import (
 from pytest_codexsandbox.generators.stress.setup import StressRun
 from pytest_codexsandbox.matrix.generator_cells import OURS as OURS_OF_THE_PLAN
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Finding, GeneratorRun, Marker
-from tests.unit.generators.builders import BLOCK, ended, files, state, story
+from tests.unit.generators.builders import BLOCK, case_run, ended, files, state
 
 USER = b'model = "x"  # mine\n\n[tui]\nnotifications = false\n'
 OURS = BLOCK + USER
@@ -31,15 +31,15 @@ DECLARED = Declaration(
 
 
 def visit(after: bytes, *, theirs: bytes = THEIRS, ours: bytes = OURS, **words: Any) -> WriterVisit:
-    told = story(theirs, after, after, **words)
+    told = case_run(theirs, after, after, **words)
     other = StressRun(outcome=GeneratorRun(ended="exit", files=files(theirs)), config=theirs)
-    return WriterVisit(name="other", story=told, ours=ours, theirs=theirs, other=other)
+    return WriterVisit(name="other", case_run=told, ours=ours, theirs=theirs, other=other)
 
 
 def declined(theirs: bytes, after: bytes | None = None) -> WriterVisit:
     told = ended(theirs, after=theirs if after is None else after, code=3, stderr="the file is broken")
     other = StressRun(outcome=GeneratorRun(ended="exit"), config=theirs)
-    return WriterVisit(name="other", story=told, ours=OURS, theirs=theirs, other=other)
+    return WriterVisit(name="other", case_run=told, ours=OURS, theirs=theirs, other=other)
 
 
 def reasons(found: tuple[Finding, ...]) -> set[str]:
@@ -77,8 +77,8 @@ def test_a_mark_that_is_not_put_back_is_missed() -> None:
 
 
 def test_a_later_run_that_changes_something_again_is_told() -> None:
-    told = story(THEIRS, THEIRS, THEIRS + b"\n")
-    moved = WriterVisit(name="other", story=told, ours=OURS, theirs=THEIRS, other=visit(THEIRS).other)
+    told = case_run(THEIRS, THEIRS, THEIRS + b"\n")
+    moved = WriterVisit(name="other", case_run=told, ours=OURS, theirs=THEIRS, other=visit(THEIRS).other)
     assert "grew" in reasons(right(moved, DECLARED))
 
 
@@ -98,7 +98,7 @@ def test_what_the_other_one_has_spoilt_may_be_left_alone() -> None:
 def test_who_declines_what_is_spoilt_leaves_every_byte_in_every_run() -> None:
     broken = THEIRS.replace(b"# END x", b"END x")
     first, second = ended(broken, code=3, stderr="no").first, ended(broken, after=OURS, code=3, stderr="no").first
-    told = msgspec.structs.replace(declined(broken), story=story(broken, broken, runs=(first, second)))
+    told = msgspec.structs.replace(declined(broken), case_run=case_run(broken, broken, runs=(first, second)))
     assert reasons(right(told, DECLARED)) == reasons(kept(told, DECLARED)) == {"declined-and-wrote"}
     (one,) = right(declined(broken), DECLARED)
     assert (one.held, one.reason) == (True, "")
@@ -116,13 +116,13 @@ def test_who_declines_what_is_spoilt_leaves_every_byte_in_every_run() -> None:
 )
 def test_all_that_is_asked_of_a_run_is_asked_of_the_one_after_others(after: Any, reason: str) -> None:
     runs = tuple(GeneratorRun(ended="exit", files={CONFIG: one}) for one in (*after, after[-1])[:2])
-    told = msgspec.structs.replace(visit(THEIRS), story=story(THEIRS, THEIRS, runs=runs))
+    told = msgspec.structs.replace(visit(THEIRS), case_run=case_run(THEIRS, THEIRS, runs=runs))
     assert reason in reasons(right(told, DECLARED))
 
 
 def test_what_is_left_behind_after_others_is_found() -> None:
     one = GeneratorRun(ended="exit", files={**files(THEIRS), "@CODEX_HOME@/config.toml.tmp": state(b"x")})
-    told = msgspec.structs.replace(visit(THEIRS), story=story(THEIRS, THEIRS, runs=(one, one)))
+    told = msgspec.structs.replace(visit(THEIRS), case_run=case_run(THEIRS, THEIRS, runs=(one, one)))
     assert reasons(right(told, DECLARED))
 
 

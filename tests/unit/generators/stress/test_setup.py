@@ -31,11 +31,11 @@ def finding(
 def told(*plays: tuple[Finding, ...]) -> tuple[Callable[[StressContext], tuple[Finding, ...]], list[int]]:
     count: list[int] = []
 
-    def strain(bench: StressContext) -> tuple[Finding, ...]:
+    def check(context: StressContext) -> tuple[Finding, ...]:
         count.append(1)
         return plays[min(len(count), len(plays)) - 1]
 
-    return strain, count
+    return check, count
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def told(*plays: tuple[Finding, ...]) -> tuple[Callable[[StressContext], tuple[F
     ],
 )
 def test_only_a_sleeping_witness_is_asked_again(plays: tuple[tuple[Finding, ...], ...], times: int) -> None:
-    strain, count = told(*plays)
-    assert patient(strain)(BENCH) == plays[-1]
+    check, count = told(*plays)
+    assert patient(check)(BENCH) == plays[-1]
     assert len(count) == times
 
 
@@ -86,5 +86,5 @@ def test_only_a_sleeping_witness_is_asked_again(plays: tuple[tuple[Finding, ...]
 def test_what_was_seen_to_go_wrong_stays_said(
     plays: tuple[tuple[Finding, ...], ...], told_at_last: tuple[Finding, ...]
 ) -> None:
-    strain, _ = told(*plays)
-    assert patient(strain)(BENCH) == told_at_last
+    check, _ = told(*plays)
+    assert patient(check)(BENCH) == told_at_last

@@ -117,7 +117,7 @@ def test_many_at_once_bring_it_once(cache: Path) -> None:
 
 
 def test_offline_it_must_be_here_already(cache: Path) -> None:
-    with pytest.raises(Unavailable, match="nothing may be downloaded"):
+    with pytest.raises(Unavailable, match=r"@some/tool 1\.2\.3 .* cache"):
         install(TOOL, cache, run=never, offline=True)
 
 
@@ -154,13 +154,13 @@ def test_what_was_brought_by_other_versions_is_brought_anew(cache: Path) -> None
     ("code", "summary", "kind", "words"),
     [
         ("E404", "404 Not Found - GET https://r/none", NotThere, "npm has no @some/tool 1.2.3"),
-        ("ETARGET", "No matching version found for dep@^9", NotThere, "lacks what it needs"),
+        ("ETARGET", "No matching version found for dep@^9", NotThere, "dep@"),
         ("ENOTFOUND", "request to https://r failed, getaddrinfo", NotReached, "cannot be installed"),
         ("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:9", NotReached, "cannot be installed"),
         ("E503", "503 Service Unavailable", NotReached, "cannot be installed"),
         ("E401", "401 Unauthorized", Unavailable, "cannot be installed"),
         ("EINTEGRITY", "sha512-a integrity checksum failed", CodexSandboxError, "not the ones that the registry"),
-        ("ENOSPC", "no space left on device", CodexSandboxError, "not enough room"),
+        ("ENOSPC", "no space left on device", CodexSandboxError, "CODEXSANDBOX_CACHE"),
         ("EBADENGINE", "Unsupported engine", Unavailable, "cannot be installed"),
     ],
 )
@@ -204,14 +204,15 @@ def test_after_a_failure_the_next_try_succeeds(cache: Path) -> None:
 
 def test_a_package_that_pip_does_not_find_is_told_by_its_name(cache: Path) -> None:
     said = b"ERROR: No matching distribution found for some-tool==2.0\n"
-    with pytest.raises(NotThere, match=r"PyPI has no some-tool 2\.0 for this machine$"):
+    with pytest.raises(NotThere, match=r"some-tool 2\.0") as caught:
         install(WHEEL, cache, run=Fails(stderr=said))
-    with pytest.raises(NotThere, match="or lacks what it needs: pydantic"):
+    assert "pydantic" not in str(caught.value)
+    with pytest.raises(NotThere, match="pydantic"):
         install(WHEEL, cache, run=Fails(stderr=said.replace(b"some-tool==2.0", b"pydantic>=9")))
 
 
 def test_a_full_disk_is_told_as_one(cache: Path) -> None:
-    with pytest.raises(CodexSandboxError, match="not enough room"):
+    with pytest.raises(CodexSandboxError, match="CODEXSANDBOX_CACHE"):
         install(WHEEL, cache, run=Fails(stderr=b"OSError: [Errno 28] No space left on device\n"))
 
 
@@ -222,26 +223,26 @@ def test_a_link_in_a_package_is_refused_and_not_followed(cache: Path, tmp_path: 
     def link(place: Path) -> None:
         (place / "node_modules/link").symlink_to(secret)
 
-    with pytest.raises(CodexSandboxError, match="link or a device"):
+    with pytest.raises(CodexSandboxError, match="link"):
         install(TOOL, cache, run=Npm(then=link))
     assert everything_below(cache) == []
 
 
 def test_a_package_without_end_is_refused(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_codexsandbox.generators.third_party.install._MOST_BYTES", 10)
-    with pytest.raises(CodexSandboxError, match="too large for a tool"):
+    with pytest.raises(CodexSandboxError, match="too large"):
         install(TOOL, cache, run=Npm())
     assert everything_below(cache) == []
 
 
 def test_a_disk_without_room_is_seen_before_anything_starts(cache: Path) -> None:
-    with pytest.raises(CodexSandboxError, match="not enough room"):
+    with pytest.raises(CodexSandboxError, match="CODEXSANDBOX_CACHE"):
         install(msgspec.structs.replace(TOOL, megabytes=10**9), cache, run=never)
 
 
 def test_without_npm_it_says_so(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(Unavailable, match="npm cannot be found"):
+    with pytest.raises(Unavailable, match="npm"):
         install(TOOL, cache, run=never)
 
 
@@ -258,7 +259,7 @@ class Node:
 
 @pytest.mark.parametrize("said", [b"v18.19.0\n", b"", b"no version"])
 def test_a_node_that_a_tool_cannot_run_with_is_told_before_anything_is_brought(cache: Path, said: bytes) -> None:
-    with pytest.raises(Unavailable, match=r"tool needs Node\.js >=20"):
+    with pytest.raises(Unavailable, match=r"Node\.js >=20"):
         install(msgspec.structs.replace(TOOL, node=">=20"), cache, run=Node(said))
     assert not cache.exists()
 
@@ -270,7 +271,7 @@ def test_a_node_that_it_runs_with_is_no_hindrance(cache: Path) -> None:
 
 
 def test_a_range_that_is_none_is_a_wrong_declaration(cache: Path) -> None:
-    with pytest.raises(InputError, match="not a range of versions"):
+    with pytest.raises(InputError, match="node = 'new'"):
         install(msgspec.structs.replace(TOOL, node="new"), cache, run=never)
 
 
@@ -327,7 +328,7 @@ def test_a_command_without_a_scheme_is_a_command() -> None:
 
 def test_a_program_that_it_has_not_is_told_with_those_that_it_has(cache: Path) -> None:
     found = install(TOOL, cache, run=Npm())
-    with pytest.raises(InputError, match="not among the programs") as told:
+    with pytest.raises(InputError, match="'other'") as told:
         ready(msgspec.structs.replace(TOOL, run="cmd:other x"), found)
     assert "tool" in told.value.why
 

@@ -1,5 +1,6 @@
 """What a declaration's `install` may name."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,14 +43,14 @@ def test_where_nothing_is_installed_there_is_no_package() -> None:
     ],
 )
 def test_what_is_no_package_at_one_version_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="not one package at one version") as told:
+    with pytest.raises(InputError, match=re.escape(repr(text))) as told:
         of(npm=text)
     assert "mine" in told.value.where
 
 
 @pytest.mark.parametrize("install", [{"cargo": "x==1"}, {"npm": "x==1", "pypi": "x==1"}])
 def test_it_comes_from_one_registry_that_is_known(install: dict[str, str]) -> None:
-    with pytest.raises(InputError, match="from npm or from PyPI"):
+    with pytest.raises(InputError, match=" and ".join(sorted(install))):
         of(**install)
 
 

@@ -53,8 +53,8 @@ def test_all_that_is_kept_is_what_was_in_force() -> None:
     [
         (Claim(loads=False, error="torn"), None, "does not load"),
         (msgspec.structs.replace(READS, config={"default_permissions": "mine"}), None, "the user's permissions 'mine'"),
-        (READS, READS, "Codex says read-only"),
-        (READS, Claim(loads=False, error="no such profile"), "Codex says no such profile"),
+        (READS, READS, "Codex reports read-only"),
+        (READS, Claim(loads=False, error="no such profile"), "Codex reports no such profile"),
     ],
 )
 def test_what_codex_cannot_be_asked_is_left_open_and_said(before: Claim, there: Claim | None, why: str) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from pytest_codexsandbox.diagnosis.judge import judge_trial
 from pytest_codexsandbox.guest import escape_attempts
 from pytest_codexsandbox.harness.generators import factory
 from pytest_codexsandbox.harness.generators.case_cache import CheckOutcome
-from pytest_codexsandbox.harness.generators.trial import RealGeneratorTrial
-from pytest_codexsandbox.harness.trial_runner import judge_trial
+from pytest_codexsandbox.harness.generators.trial import UNCONFINED, RealGeneratorTrial
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.command import CommandResult
 from pytest_codexsandbox.model.generator import Finding
@@ -49,7 +49,7 @@ def test_known_generators_alone_make_no_green_where_nothing_confines() -> None:
     assert standing(KNOWN, unconfined=False).verdict is Verdict.CONFORMS
     free = standing(KNOWN, unconfined=True)
     assert free.verdict is Verdict.UNCONFINED
-    assert free.reason == "a known one is caught: it is; nothing was around the generators, as asked"
+    assert free.reason.endswith(UNCONFINED)
 
 
 @pytest.mark.parametrize("unconfined", [True, False])

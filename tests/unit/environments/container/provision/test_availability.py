@@ -20,8 +20,8 @@ def test_what_can_only_be_bootstrapped_needs_the_tool(workshop: Workshop) -> Non
     assert ImageAvailability(workshop.cache).why_not(want(image, bubblewrap=False)) == ""
     workshop.have_tools()
     why = ImageAvailability(workshop.cache).why_not(want(image, bubblewrap=False))
-    assert why == "mmdebstrap is not installed (apt install mmdebstrap)"
-    assert ImageAvailability(workshop.cache).why_not(want(image)) == "busybox has no bubblewrap of its own"
+    assert "apt install mmdebstrap" in why
+    assert "busybox has no bubblewrap" in ImageAvailability(workshop.cache).why_not(want(image))
 
 
 def test_what_is_there_needs_no_tool(workshop: Workshop) -> None:
@@ -34,9 +34,7 @@ def test_what_is_there_needs_no_tool(workshop: Workshop) -> None:
 
 def test_without_the_key_of_an_archive_the_package_is_named(workshop: Workshop) -> None:
     image = a_distro("ubuntu-24.04", pull="", keyring="u", keyring_package="ubuntu-keyring", signed_by=("F",))
-    assert ImageAvailability(workshop.cache).why_not(want(image)) == (
-        "the key of its archive is not here (apt install ubuntu-keyring)"
-    )
+    assert "(apt install ubuntu-keyring)" in ImageAvailability(workshop.cache).why_not(want(image))
     workshop.have_tools("mmdebstrap", "gpg")
     assert ImageAvailability(workshop.cache).why_not(want(image)) == "", (
         "it may be had from the archive, by its fingerprint"
@@ -48,7 +46,7 @@ def test_why_the_last_try_failed_is_told_for_a_day(workshop: Workshop) -> None:
     with pytest.raises(Unavailable):
         workshop.images().provide(a_container(image))
     why = ImageAvailability(workshop.cache).why_not(want(image))
-    assert why == "no registry answered, just now (try again: codexsandbox images build fedora-43)"
+    assert ", just now" in why and "(try again: codexsandbox images build fedora-43)" in why
     later = ImageAvailability(workshop.cache, now=time.time() + 3 * 3600)
     assert ", 3 hours ago" in later.why_not(want(image, bubblewrap=False))
     assert ImageAvailability(workshop.cache, now=time.time() + BELIEVED + 1).why_not(want(image)) == ""

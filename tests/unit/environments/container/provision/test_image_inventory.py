@@ -94,7 +94,7 @@ def test_nothing_is_pruned_while_somebody_makes_one(workshop: Workshop) -> None:
     engine: Any = Shelf(*FOUND)
     with build_turns.turn(workshop.cache, "digest", "debian-sid", Progress()):
         assert build_turns.held(workshop.cache) == ("digest",)
-        with pytest.raises(Unavailable, match="are being made"):
+        with pytest.raises(Unavailable, match="are being built"):
             list(image_inventory.prune(engine, workshop.cache, lambda held: False))
     assert not engine.removed
     assert build_turns.held(workshop.cache) == ()

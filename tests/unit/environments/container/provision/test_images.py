@@ -1,5 +1,6 @@
 """Had already, pulled, or bootstrapped; once for all who want it; pinned until somebody asks for a newer one."""
 
+import re
 import threading
 import time
 from typing import Any
@@ -22,7 +23,7 @@ def test_it_is_pulled_where_a_registry_answers(workshop: Workshop) -> None:
     assert workshop.engine.pulls == ["debian:bookworm"]
     assert not workshop.tool.calls
     assert next(iter(workshop.lock()["bases"].values()))["fake"]["pin"].startswith("debian@sha256:")
-    assert workshop.heard.ended[0].startswith("image debian-bookworm (distro): pulled")
+    assert workshop.heard.ended[0].startswith("image debian-bookworm (distro): ")
 
 
 def test_it_is_bootstrapped_where_none_answers(workshop: Workshop) -> None:
@@ -221,23 +222,23 @@ def test_both_reasons_are_told_when_neither_can_give_it(workshop: Workshop) -> N
     workshop.have_tools()
     with pytest.raises(Unavailable) as problem:
         workshop.images().provide(a_container())
-    assert problem.value.what == "debian-bookworm is not available here"
+    assert "debian-bookworm" in problem.value.what
     assert "no registry answered" in problem.value.why
-    assert "mmdebstrap is not installed" in problem.value.why
+    assert "mmdebstrap" in problem.value.why
     assert "apt install mmdebstrap" in problem.value.next_step + problem.value.why
 
 
 def test_nothing_is_bootstrapped_for_an_engine_of_another_architecture(workshop: Workshop) -> None:
     workshop.engine.arch = "aarch64"
-    with pytest.raises(Unavailable, match="is not available") as problem:
+    with pytest.raises(Unavailable, match="debian-bookworm") as problem:
         workshop.images().provide(a_container())
-    assert "the engine runs aarch64" in problem.value.why
+    assert "aarch64" in problem.value.why
     assert not workshop.tool.calls
 
 
 def test_a_distribution_without_a_bubblewrap_says_so(workshop: Workshop) -> None:
     image = a_distro("busybox", family="busybox", pull="", only=("busybox-static",), bubblewrap="")
-    with pytest.raises(Unavailable, match="no bubblewrap of its own"):
+    with pytest.raises(Unavailable, match="busybox has no bubblewrap"):
         workshop.images().provide(a_container(image))
     assert workshop.images().provide(a_container(image, bwrap="none"))
     assert "--variant=extract" in workshop.tool.calls[0]
@@ -247,7 +248,7 @@ def test_a_failed_second_stage_is_one_clear_error(workshop: Workshop) -> None:
     workshop.engine.build_says = "E: Unable to locate package bubblewrap\n"
     with pytest.raises(Unavailable, match="cannot be built") as problem:
         workshop.images().provide(a_container())
-    assert "no such package: E: Unable to locate package bubblewrap" in problem.value.why
+    assert "E: Unable to locate package bubblewrap" in problem.value.why
     assert image_request.base_digest(a_distro()) in workshop.lock()["failures"]
 
 
@@ -255,7 +256,7 @@ def test_a_cache_that_cannot_be_written_is_named(workshop: Workshop) -> None:
     workshop.cache.parent.mkdir(exist_ok=True)
     workshop.cache.write_text("a file where the cache should be")
     engine: Any = workshop.engine
-    with pytest.raises(Unavailable, match="cannot be kept") as problem:
+    with pytest.raises(Unavailable, match=re.escape(str(workshop.cache))) as problem:
         Images(engine, workshop.cache).provide(a_container())
     assert "CODEXSANDBOX_CACHE" in problem.value.next_step
 
@@ -277,5 +278,5 @@ def test_a_name_of_the_users_own_is_one_image_from_the_first_to_the_last(worksho
     first = workshop.engine.keep("mine:2", "of yesterday", {})
     assert workshop.images().provide(mine) == workshop.images().provide(mine) == first
     workshop.engine.keep("mine:2", "of today", {})
-    with pytest.raises(HarnessError, match="was replaced while the run went on"):
+    with pytest.raises(HarnessError, match="mine:2"):
         workshop.images().provide(mine)

@@ -1,15 +1,27 @@
-"""Probe output: separates the probe's lines from everything else that is printed on stdout. Pure.
+"""Call output: reads the end of a call: the probe's lines on stdout, and what the machine ran out of. Pure.
 
 Every line of the probe carries the call's nonce. A line that carries the nonce and violates the protocol is an error of
-its writer: then no line can be trusted.
+its writer: then no line can be trusted. If the machine or a container ran out of something, the end of a call says
+nothing about Codex.
 """
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, Final
 
 import msgspec
 
 from pytest_codexsandbox.model.act import ActResult
+from pytest_codexsandbox.model.command import CommandResult
+
+NO_ROOM: Final = ("ENOSPC", "EDQUOT", "SQLITE_FULL")
+# Codex does not quote SQLite's error. So a failure of its own database counts if the disk was full.
+NO_ROOM_TEXTS: Final = (
+    b"No space left on device",
+    b"database or disk is full",
+    b"failed to initialize sqlite state runtime",
+)
+NO_PROCESS: Final = b"Resource temporarily unavailable"
+FULL: Final = 16 << 20  # bytes: a disk with less counts as full, even if space is freed meanwhile
 
 
 class Spoken(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +72,7 @@ class _Listener:
     def hear(self, line: bytes) -> None:
         fault = self._fault(line)
         if fault and not self.error:
-            self.error = f"the probe spoke nonsense: {fault}: {line[:200].decode('latin-1')}"
+            self.error = f"the probe's output is malformed: {fault}: {line[:200].decode('latin-1')}"
 
     def _fault(self, line: bytes) -> str:
         """Returns why the line violates the protocol; "" if it is valid. Records a valid line."""
@@ -69,7 +81,7 @@ class _Listener:
         except msgspec.MsgspecError:
             return "not a JSON object"
         if self.done:
-            return "it spoke on after it was done"
+            return "output after the end"
         match list(message.items()):
             case [("ready", dict())] if not self.ready:
                 self.ready = True
@@ -78,7 +90,7 @@ class _Listener:
                 return self._fault_of_row(row)
             case [("done", count)] if self.ready:
                 self.done = True
-                return "" if count == len(self.rows) == len(self._asked) else "done without having done all"
+                return "" if count == len(self.rows) == len(self._asked) else "the end before every act has its row"
         return "unknown, repeated or too early"
 
     def _fault_of_row(self, row: Any) -> str:
@@ -87,8 +99,25 @@ class _Listener:
         except msgspec.ValidationError as invalid:
             return f"not a row ({invalid})"
         if done.act not in self._asked:
-            return "a row for an act that was not asked"
+            return "a row for an act that was not requested"
         if done.act in self.rows:
             return "a second row for one act"
         self.rows[done.act] = done
         return ""
+
+
+def exhausted_resource(ended: CommandResult, rest: bytes = b"", *, errnos: Sequence[str] = ()) -> str:
+    """Returns what the kernel refused to a call for lack of a resource, or "".
+
+    `rest`: the call's other output. `errnos`: of its acts.
+    """
+    said = (ended.stderr, rest)
+    if ended.oom_kills and ended.ended in ("exit", "signal") and ended.code == 137:
+        return f"the environment's memory was full: the kernel ended {ended.oom_kills} of its processes"
+    if ended.refused_processes and ("EAGAIN" in errnos or any(NO_PROCESS in text for text in said)):
+        told = f"the kernel refused {ended.refused_processes} (pids_limit of the profile, --pids-limit)"
+        return f"the environment may have no more processes: {told}"
+    no_room = any(one in NO_ROOM for one in errnos) or any(words in text for words in NO_ROOM_TEXTS for text in said)
+    if no_room and 0 <= ended.room < FULL:
+        return f"the environment's disk is full: {ended.room >> 10} KiB were free when the call ended"
+    return ""

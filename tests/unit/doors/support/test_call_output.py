@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pytest_codexsandbox.doors.support.probe_output import Spoken, parse
+from pytest_codexsandbox.doors.support.call_output import Spoken, parse
 
 NONCE = "n0nce"
 
@@ -54,12 +54,12 @@ def test_silence_is_not_readiness() -> None:
         ((READY, f"\x1ecx:{NONCE}:{{bad\n".encode()), "not a JSON object"),
         ((READY, f"\x1ecx:{NONCE}:[1]\n".encode()), "not a JSON object"),
         ((READY, row("a"), row("a")), "a second row"),
-        ((READY, row("c")), "was not asked"),
+        ((READY, row("c")), "not requested"),
         ((READY, line(row={"act": "a"})), "not a row"),
         ((READY, line(row={"act": "a", "ok": "yes"})), "not a row"),
-        ((READY, row("a"), row("b"), line(done=2), row("a")), "after it was done"),
-        ((READY, row("a"), line(done=1)), "without having done all"),
-        ((READY, row("a"), row("b"), line(done=7)), "without having done all"),
+        ((READY, row("a"), row("b"), line(done=2), row("a")), "after the end"),
+        ((READY, row("a"), line(done=1)), "before every act"),
+        ((READY, row("a"), row("b"), line(done=7)), "before every act"),
         ((READY, READY), "repeated"),
         ((row("a"),), "too early"),
         ((line(done=0),), "too early"),
@@ -73,4 +73,4 @@ def test_nonsense_with_our_nonce_is_an_error_and_never_a_finished_probe(parts: t
 
 
 def test_where_no_probe_was_started_nobody_may_speak_for_it() -> None:
-    assert "not asked" in heard(READY, row("a"), asked=()).error
+    assert "not requested" in heard(READY, row("a"), asked=()).error
