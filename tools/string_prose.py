@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 PACKAGES: Final = (
-    *("commands", "diagnosis", "doors", "harness", "journal", "pytest_plugin", "reports", "selftest", "system"),
+    *("commands", "config_writer", "contract", "diagnosis", "doors", "environments", "generators", "guest", "harness"),
+    *("journal", "matrix", "model", "pytest_plugin", "releases", "reports", "selftest", "system"),
     ".",  # the modules beside the packages
 )
 DATA: Final = (

@@ -91,7 +91,7 @@ def _contradiction(wanted: PolicyRequest) -> Refusal | None:
     if wanted.sandbox == "read-only" and wanted.network:
         return Refusal(what="read-only has no network", next_step="ask for workspace-write")
     if wanted.platform not in ("linux", "wsl", "darwin"):
-        return Refusal(what=f"what Codex enforces on {wanted.platform!r} was never measured")
+        return Refusal(what=f"the sandbox of Codex on {wanted.platform!r} was never measured")
     if wanted.platform == "darwin" and wanted.network and wanted.sandbox == "workspace-write":
         return Refusal(
             what="the network cannot be granted on macOS",

@@ -78,7 +78,7 @@ class DoorContract:
             seen = self.one(door, environment, subject, POLICIES[policy], {})
             key = f"{FORBIDDEN}|@OUTSIDE@/@NAME@"
             showed = seen.after[key].kind == "file"
-            assert seen.rows[FORBIDDEN].ok == showed, "what the probe says and what is seen from outside differ"
+            assert seen.rows[FORBIDDEN].ok == showed, "the probe and the look from outside disagree"
             assert showed == self.lets_through(door), self.told(seen)
 
     def test_paths_are_seen_before_and_after(self, door: Door, environment: Environment, subject: Subject) -> None:

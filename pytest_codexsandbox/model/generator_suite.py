@@ -14,7 +14,7 @@ GENERATED: Final = Policy(id=AS_ASKED, mode="workspace-write")
 
 TRAITS: Final = SuiteTraits(
     name=NAME,
-    title="what a generator writes",
+    title="files that a generator writes",
     policies=(AS_ASKED,),
     judges="generator",
     cases_alone=True,

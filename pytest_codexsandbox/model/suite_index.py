@@ -8,7 +8,7 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.suite_traits import SANDBOX, SuiteTraits
 
-SANDBOX_TRAITS: Final = SuiteTraits(name=SANDBOX, title="what Codex's sandbox keeps", policies=tuple(POLICIES))
+SANDBOX_TRAITS: Final = SuiteTraits(name=SANDBOX, title="promises of Codex's sandbox", policies=tuple(POLICIES))
 EARLIER: Final = (SANDBOX_TRAITS, generator_suite.TRAITS)
 """The suites of journals that name none."""
 

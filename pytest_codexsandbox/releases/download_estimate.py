@@ -42,7 +42,7 @@ def forecast(spec: SubjectSpec, cache: Path, *, run: Run = process.run) -> Forec
 def refusal(release: str, problem: Unavailable) -> Forecast:
     what = problem.what
     if isinstance(problem, NotReached):
-        what = f"whether Codex {release} exists is unknown"
+        what = f"existence of Codex {release} is unknown"
     return Forecast(why_not="; ".join(part for part in (what, problem.why, problem.next_step) if part))
 
 

@@ -59,7 +59,7 @@ class ContainerEnvironment(AgentEnvironment):
             ) from None
         if not place:
             raise HarnessError(
-                "this Codex was replaced while the run went on",
+                "this Codex was replaced during the run",
                 where=binary,
                 why="it was rebuilt or reinstalled",
                 next_step="run again",

@@ -130,7 +130,7 @@ class Images:
         first = _first.setdefault((self._engine.host, image.reference), found)
         if found != first:
             raise HarnessError(
-                "this image was replaced while the run went on",
+                "this image was replaced during the run",
                 where=image.reference,
                 why=f"it was {first[:19]}, and is {found[:19]} now: it was rebuilt or pulled again",
                 next_step="run again",

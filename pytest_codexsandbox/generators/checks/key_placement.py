@@ -48,7 +48,7 @@ def _cannot(asked: dict[Path, Any], case_run: CaseRun, ownership: Ownership) -> 
     if alone is None:
         return "no run without a file has shown what this generator writes"
     if not read(alone).loads:
-        return "what it writes without a file is not TOML: see generator.parses"
+        return "its output without a user's file is not TOML: see generator.parses"
     if (
         not asked
         and case_view.before(case_run).kind == "missing"

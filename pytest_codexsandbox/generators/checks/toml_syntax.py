@@ -19,7 +19,7 @@ from pytest_codexsandbox.generators.checks.ownership import Ownership, own, writ
 from pytest_codexsandbox.generators.checks.toml_lexer import Statement, bytes_of, document, text_of
 from pytest_codexsandbox.model.generator import CaseRun, Declaration, Finding, Marker
 
-CLAIM = "what was written is TOML 1.1"
+CLAIM = "the written file is TOML 1.1"
 DECLINED = "a file that is not TOML is left unchanged, or repaired"
 
 

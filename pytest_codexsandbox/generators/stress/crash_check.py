@@ -118,7 +118,7 @@ def _cannot(first: StressRun, second: StressRun, plain: StressRun, calls: Sequen
     if not (first.well and second.well and calls):
         return f"strace cannot trace it here: {first.said}"
     if not read(plain.config or b"").loads:
-        return "what it writes does not load: see generator.parses"
+        return "its output does not load: see generator.parses"
     if first.config != plain.config and comparable(read(first.config or b"").data) != comparable(
         read(plain.config or b"").data
     ):

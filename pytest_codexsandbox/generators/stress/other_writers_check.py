@@ -179,7 +179,7 @@ def _spoilt_and_declined(visit: WriterVisit) -> Finding | None:
         case_view.config(run.files, visit.case_run.world).content == visit.theirs for run in visit.case_run.runs
     )
     return Finding(
-        claim=f"what {visit.name} broke is repaired, or left unchanged",
+        claim=f"damage by {visit.name} is repaired, or left unchanged",
         saw=f"{visit.name} left no TOML ({read(visit.theirs or b'').fault}); it declined: {_reason(visit)}",
         held=untouched,
         control=_really(visit).text,

@@ -71,7 +71,7 @@ def check_node(versions: str, *, who: str, run: Run) -> None:
     if not fits:
         raise Unavailable(
             f"{who} needs Node.js {versions}",
-            why=f"{asked.argv[0]} is {told or 'of an unknown version'}",
+            why=f"{asked.argv[0]} is {told or 'unknown'}",
             next_step="put a newer one first on PATH",
         )
 

@@ -72,7 +72,7 @@ def package_of(declaration: Declaration) -> Package | None:
         raise InputError(
             f"{text!r} is not one package at one version",
             where=where,
-            why="what is measured must be the same tomorrow: no range, no tag, no address",
+            why="the measured package must be the same tomorrow: no range, no tag, no address",
             next_step=_EXAMPLE,
         )
     return Package(source=cast("Source", source), name=name, version=version)
