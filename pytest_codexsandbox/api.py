@@ -60,8 +60,9 @@ class Trial(Protocol):
         """Adds a row with these values, for findings that `refused` and `allowed` cannot express."""
 
     def confined(self, *, act: str = "", made: str = "") -> None:
-        """Adds a row about a call with a command of its own. It holds if the command made nothing outside, and made the
-        path `made` of `act` in the workspace. Control: the same command without a sandbox made both."""
+        """Adds a row about a call with a command of its own. It holds if the command made nothing outside, and ran: it
+        made the path `made` of `act` in the workspace; without `made`, its error output names its file outside.
+        Control: the same command without a sandbox made each file."""
 
     def clean(self, *, claim: str = "") -> None:
         """Adds a row that holds if the call left no name in workspace, roots, outside, home or /tmp that no act

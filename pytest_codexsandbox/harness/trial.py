@@ -100,15 +100,19 @@ class RealTrial(SuiteTrial):
         if made:
             inside, free = self.look(made, act=act).kind, self.control_look(made, act=act).kind
         more = [f"; in the workspace {kind}" if made else "" for kind in (inside, free)]
+        ran = inside == "file" if made else _complains(seen)
+        held = seen.ended == "exit" and outside == "missing" and ran
+        leak = outside not in ("missing", "unreadable")
         self._add(
             act,
             copy=0,
-            claim=f"the command makes nothing outside{', and its file in the workspace' if made else ''}",
+            claim="the command makes nothing outside, "
+            + ("and its file in the workspace" if made else "and its error output names the file"),
             saw=f"{act_effects.ending(seen)}; outside {outside}{more[0]}",
-            held=seen.ended == "exit" and outside == "missing" and (not made or inside == "file"),
+            held=held,
             control=f"{act_effects.ending(control)}; outside {plain}{more[1]}",
             control_held=control.ended == "exit" and plain == "file" and (not made or free == "file"),
-            direction="leak" if outside != "missing" else "denied",
+            direction="" if held else "leak" if leak else "denied",
         )
 
     def clean(self, *, claim: str = "") -> None:
@@ -239,3 +243,9 @@ def _object(row: ActResult) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _complains(seen: Observation) -> bool:
+    """Checks whether the command itself names its file outside as an error. A command that never ran does not."""
+    folder = seen.world.values["OUTSIDE"] if seen.world else ""
+    return bool(folder) and any(word in seen.stderr for word in seen.argv if word.startswith(f"{folder}/"))

@@ -113,14 +113,17 @@ def ends_with_codex(trial: Trial, number: signal.Signals) -> None:
     """Adds a row that holds if nothing of the call runs on after the signal has ended the Codex process."""
     seen, control = trial.observed(), trial.controlled()
     left = [one.partition(":")[0] for one in seen.survivors]
-    ended = seen.ended in ("exit", "signal") and not seen.finished
+    ended = seen.ready and seen.ended in ("exit", "signal") and not seen.finished
     trial.says(
         "wait",
         claim=f"after {number.name} to the Codex process alone its command is over, and no process is left",
         saw=f"{seen.ended} {seen.code}; left running: {', '.join(left) or 'nothing'}",
         held=ended and not left,
         control=f"{control.ended} {control.code}, {'finished' if control.finished else 'unfinished'}",
-        control_held=control.ended in ("exit", "signal") and not control.finished and not control.survivors,
+        control_held=control.ready
+        and control.ended in ("exit", "signal")
+        and not control.finished
+        and not control.survivors,
         direction="litter" if left else "wrong-claim",
     )
 

@@ -1,11 +1,17 @@
 """What a scenario's rows rest on: an effect that is seen from outside, and is the one that the control has."""
 
-from pytest_codexsandbox.harness.trial import RealTrial
+import msgspec
+import pytest
+
+from pytest_codexsandbox.harness.trial import OUTSIDE, RealTrial
 from pytest_codexsandbox.model.act import Act, ActResult, PathState
+from pytest_codexsandbox.model.base_acts import FORBIDDEN
+from pytest_codexsandbox.model.observation import Observation, look_key
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.sandbox_state import SandboxState
+from pytest_codexsandbox.model.world import World
 from tests.unit.diagnosis.builders import observation, promise
 
 HERE = "@WORKSPACE@/@NAME@"
@@ -61,3 +67,78 @@ def test_rows_that_are_only_otherwise_than_before_are_not_the_rows_that_were_ins
 def test_a_control_whose_rows_nobody_could_see_outside_proves_no_refusal() -> None:
     row = rows_of(INSERT, inside=(REFUSED, MISSING), outside=(DID, MISSING), effect=ROWS)
     assert row.held and not row.control_held
+
+
+PATH_OUTSIDE = "/w/outside/cx-1"
+
+
+def commanded(kind: str, *, stderr: str = "", ended: str = "exit", inside: str = "") -> Observation:
+    after = {look_key(FORBIDDEN, OUTSIDE): PathState(path=OUTSIDE, kind=kind)}  # type: ignore[arg-type]
+    if inside:
+        after[look_key("fs.x/it", HERE)] = PathState(path=HERE, kind=inside)  # type: ignore[arg-type]
+    made = observation(after=after)
+    world = World(id="w1", folder="/w", values={"OUTSIDE": "/w/outside"})
+    return msgspec.structs.replace(made, argv=("cp", "a", PATH_OUTSIDE), stderr=stderr, ended=ended, world=world)
+
+
+def confined(seen: Observation, control: Observation, made: str = "") -> Evidence:
+    asked = msgspec.structs.replace(promise(acts={"it": WRITE}), id="fs.x")
+    step = Key(cell="here", door="sandbox", policy="workspace-write", promise=asked.id)
+    trial = RealTrial(step, asked, seen=(seen,), control=(control,), started=SandboxState(state="on", why="it was"))
+    trial.confined(act="it", made=made) if made else trial.confined()
+    return trial.rows[0]
+
+
+REFUSED_IT = f"cp: cannot create regular file '{PATH_OUTSIDE}': Read-only file system"
+
+
+def test_a_command_is_confined_if_its_own_error_names_the_file_that_is_missing() -> None:
+    row = confined(commanded("missing", stderr=REFUSED_IT), commanded("file"))
+    assert row.held and row.control_held and not row.direction
+
+
+@pytest.mark.parametrize(
+    ("seen", "direction"),
+    [
+        (commanded("file", stderr=REFUSED_IT), "leak"),
+        (commanded("missing", stderr="bwrap: Creating new namespace failed"), "denied"),
+        (commanded("missing", stderr=REFUSED_IT, ended="timeout"), "denied"),
+        (commanded("unreadable", stderr=REFUSED_IT), "denied"),
+    ],
+)
+def test_a_command_that_escaped_or_never_ran_is_not_confined(seen: Observation, direction: str) -> None:
+    row = confined(seen, commanded("file"))
+    assert not row.held and row.control_held and row.direction == direction
+
+
+def test_the_file_in_the_workspace_shows_that_a_command_ran() -> None:
+    control = commanded("file", inside="file")
+    assert confined(commanded("missing", inside="file"), control, made=HERE).held
+    assert not confined(commanded("missing", inside="missing", stderr=REFUSED_IT), control, made=HERE).held
+    assert not confined(
+        commanded("missing", inside="file"), commanded("file", inside="missing"), made=HERE
+    ).control_held
+
+
+def test_a_control_that_made_nothing_outside_proves_no_confinement() -> None:
+    assert not confined(commanded("missing", stderr=REFUSED_IT), commanded("missing")).control_held
+
+
+def test_an_act_that_the_machine_does_not_offer_gives_no_row() -> None:
+    lacks = ActResult(act="it", ok=False, errno="EOPNOTSUPP", step="open")
+    asked = promise(acts={"it": WRITE})
+    step = Key(cell="here", door="sandbox", policy="workspace-write", promise=asked.id)
+    for inside, rows in ((REFUSED, 0), (DID, 1)):
+        seen, control = (observation(rows={f"{asked.id}/it": row}) for row in (inside, lacks))
+        trial = RealTrial(step, asked, seen=(seen,), control=(control,), started=SandboxState(state="on", why="it was"))
+        trial.refused("it", unless=("EOPNOTSUPP",))
+        assert len(trial.rows) == rows
+
+
+def test_values_that_are_no_json_object_are_none() -> None:
+    asked = promise(acts={"it": WRITE})
+    step = Key(cell="here", door="sandbox", policy="workspace-write", promise=asked.id)
+    for text, values in (('{"a": 1}', {"a": 1}), ("[1]", {}), ("no json", {}), ("", {})):
+        seen = observation(rows={f"{asked.id}/it": ActResult(act="it", ok=True, value=text)})
+        trial = RealTrial(step, asked, seen=(seen,), control=(seen,), started=SandboxState(state="on", why="it was"))
+        assert trial.values("it") == trial.control_values("it") == values
