@@ -253,5 +253,5 @@ def test_in_a_run_another_one_is_shown_and_not_counted_as_measured(folder: Path)
     assert "nothing was measured in debian-bookworm~bwrap-0.4.1~" in text
     assert "2 not measured (2 with another bubblewrap than requested)" in text
     assert "B another bubblewrap was used than requested, 2 results blocked" in text
-    assert "asked for bubblewrap 0.4.1, used Codex' own bwrap (sha256 " in text and "not counted as measured" in text
+    assert "requested bubblewrap 0.4.1, used Codex' own bwrap (sha256 " in text and "not counted as measured" in text
     assert "set up by bubblewrap 0.8.0, /usr/bin/bwrap (sha256 " in text

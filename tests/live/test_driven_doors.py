@@ -206,7 +206,7 @@ def test_a_codex_that_cannot_be_spoken_with_is_told_as_it_behaves(
     if name == "is killed":
         assert seen.code == 137
     if state == "unknown" and ended == "exit":
-        assert "Codex has ended" in seen.error and seen.error in told.why
+        assert "Codex ended" in seen.error and seen.error in told.why
 
 
 def stand_in(codex: Subject, folder: Path, script: str) -> Any:

@@ -50,13 +50,14 @@ sys.exit(codex.wait())
 TAKES_ITS_PLACE = """#!{python} -IS
 import json, os, shutil, sys
 words = sys.argv[1:]
-if "--" in words and words[-3].endswith("/probe.py"):
+at = next((at for at, word in enumerate(words) if word.endswith("/probe.py")), 0)
+if "--" in words and at:
     try:
         os.close(os.open({mark!r}, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         own = os.path.join({copy!r}, str(os.getpid()))  # sixteen of these calls run at once
         os.mkdir(own)
-        words[-3] = shutil.copy(words[-3], own)
+        words[at] = shutil.copy(words[at], own)
         told = json.dumps(dict(conduct="restrained", flaws=[]))
         os.execv({python!r}, [{python!r}, "-I", "-S", {fake!r}, told, *words])
 os.execv({codex!r}, [{codex!r}, *words])

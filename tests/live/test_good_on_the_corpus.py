@@ -20,7 +20,7 @@ DECLINED = (  # of files that Codex loads, and of wishes that can be written dow
     "the file is read-only",
     "this is not a file",
     "the file cannot be written",
-    "what Codex enforces on",
+    "the sandbox of Codex on",
     "Codex cannot start a sandbox here",
     "the root ",
 )

@@ -62,7 +62,9 @@ def test_who_says_that_it_keeps_and_does_not_is_red(tried: Try, trick: str, red:
 def test_what_the_users_permissions_decide_is_never_green(tried: Try) -> None:
     """The file leads to another mode than was asked for, and has no words for that one."""
     shown = tried("text = text.replace('default_permissions', '# default_permissions')", case="26-default-permissions")
-    assert f"2 promises not asked: {SAYS}, {DOES}: the user's permissions ':read-only' say nothing" in shown, shown
+    assert f"2 promises not checked: {SAYS}, {DOES}: the user's permissions ':read-only' do not set roots" in shown, (
+        shown
+    )
 
 
 def test_a_file_is_asked_about_in_another_mode_and_stays_as_it_is(claimant: Claimant) -> None:

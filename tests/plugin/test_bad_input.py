@@ -39,7 +39,10 @@ def _script(folder: Path, text: str) -> str:
         (["--codex-budget=soon"], ["'soon'", "10m"]),
         (["--codex-docker-hosts=build2"], ["'build2'", "ssh://"]),
         (["-p", "no:codexsandbox-recording"], ["codexsandbox-recording"]),
-        (["--codex-only=sqlite.*", "--codex-skip=sqlite.*"], ["nothing is left to run", "--codex-skip took sqlite."]),
+        (
+            ["--codex-only=sqlite.*", "--codex-skip=sqlite.*"],
+            ["nothing is left to run", "--codex-skip excluded sqlite."],
+        ),
         (["--codex-generator-in=mars"], ["--codex-generator-in", "no generator"]),
         (["--codex-generator-unconfined"], ["--codex-generator-unconfined", "no generator"]),
         (["--codex-bin="], ["--codex-bin: empty value"]),

@@ -227,7 +227,7 @@ def test_a_run_whose_starts_are_all_known_to_fail_is_no_success(matrix: Matrix, 
 @pytest.mark.parametrize(
     ("lacks", "told"),
     [
-        ("exit=101, room=4096, stderr=b'registry: No space left on device'", "disk is full: 4 KiB were left"),
+        ("exit=101, room=4096, stderr=b'registry: No space left on device'", "disk is full: 4 KiB were free"),
         (
             "exit=101, refused_processes=3, stderr=b'Os { message: Resource temporarily unavailable }'",
             "no more processes: the kernel refused 3",

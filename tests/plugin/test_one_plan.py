@@ -81,10 +81,10 @@ def test_one_plan(
 
 
 def test_one_plan_where_workers_share_a_budget(matrix: Matrix) -> None:
-    """Two cells take about 25 s: 15 s of two workers hold both."""
+    """Two cells take about 40 s: 30 s of two workers hold both."""
     codex = find()
     assert codex is not None
-    words = (SHORT, "--codex-budget=15s", *(f"--codex-bin={name}={codex.binary}" for name in ("one", "two")))
+    words = (SHORT, "--codex-budget=30s", *(f"--codex-bin={name}={codex.binary}" for name in ("one", "two")))
     files = {"mine.toml": LOCAL}
     assert len(agreed(matrix, "mine.toml", words, ("-n2",), files, {})) == 2
     assert len(planned(matrix, matrix.prepare(files), "mine.toml", *words, env={})["cells"]) == 1
