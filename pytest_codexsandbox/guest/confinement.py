@@ -9,7 +9,7 @@ import socket
 import struct
 from typing import Any, Final
 
-from pytest_codexsandbox.guest import process_tree, syscall_answers
+from pytest_codexsandbox.guest import probe_verbs, process_tree, syscall_answers
 
 _CAPABILITIES: Final = (  # in the kernel's order
     "CHOWN",
@@ -153,6 +153,8 @@ def writable_folders(paths: tuple[str, ...]) -> list[str]:
     """Returns the folders in which a file can be made. The file has no name, and is gone when it is closed."""
     found = []
     for path in paths:
+        if probe_verbs.is_far(path):
+            continue
         try:
             os.close(os.open(path, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         except OSError:

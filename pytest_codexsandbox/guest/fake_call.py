@@ -157,6 +157,9 @@ class Call:
         if "signals:ignored" in self.flaws:
             for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_IGN)
+        if "signals:pipe" not in self.flaws:  # Python ignores these two, and a command would inherit that
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)
 
     def _litter(self) -> None:
         places = {"workspace": self.policy["cwd"], "tmp": "/tmp", "root": (self.policy["roots"] or [""])[0]}

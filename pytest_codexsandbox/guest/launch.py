@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ class LeftOpen:
 
     def open(self, words: Sequence[str]) -> None:
         for number, word in enumerate(words, FIRST):
+            if os.path.lexists(f"/proc/self/fd/{number}"):
+                raise OSError(errno.EBUSY, f"descriptor {number} is open in the agent already")
             handle = _opened(*word.split(":", 1))
             try:
                 os.dup2(handle, number, inheritable=False)

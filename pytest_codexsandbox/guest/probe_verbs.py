@@ -7,6 +7,7 @@ answer there as a sandbox does. Outside the selftest no hook listens.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -19,10 +20,29 @@ RENAME_EXCHANGE = 2
 AT_FDCWD, AT_SYMLINK_FOLLOW = -100, 0x400
 
 
-def libc() -> Any:
-    import ctypes
+# An open here may mount something, or wait for a server that does not answer.
+FAR = ("autofs", "9p", "ceph", "cifs", "nfs", "nfs4", "smb3")
 
-    return ctypes.CDLL(None, use_errno=True)
+
+def libc(name: str) -> Any:
+    """Returns a function of the C library. An old one lacks some; then the call is not supported."""
+    try:
+        import ctypes
+
+        return getattr(ctypes.CDLL(None, use_errno=True), name)
+    except (AttributeError, ImportError):
+        raise OSError(errno.ENOSYS, f"the C library has no {name}") from None
+
+
+def is_far(path: str) -> bool:
+    """Checks whether a path is on a mount that a mere look may change or hang on. Opens nothing of it."""
+    best, kind = "", ""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            place, fstype = line.split()[4], line.rpartition(" - ")[2].split()[0]
+            if (path == place or path.startswith(place.rstrip("/") + "/")) and len(place) >= len(best):
+                best, kind = place, fstype
+    return kind in FAR or kind.startswith("fuse")
 
 
 def checked(failed: int) -> None:
@@ -41,14 +61,18 @@ def do_tmpfile(path: str, params: Params) -> None:
 
     Without `to` nothing stays behind: the file ends with the probe. `%UID%` in the path is the user's number.
     """
+    at("mountinfo")
+    path = path.replace("%UID%", str(os.getuid()))
+    if is_far(path):
+        raise OSError(errno.EOPNOTSUPP, "on a mount that an open may change or hang on: left alone")
     at("open")
-    handle = os.open(path.replace("%UID%", str(os.getuid())), os.O_TMPFILE | os.O_WRONLY, 0o600)
+    handle = os.open(path, os.O_TMPFILE | os.O_WRONLY, 0o600)
     try:
         if params.get("to"):
             at("link")
             name = f"/proc/self/fd/{handle}"
             sys.audit("os.link", name, params["to"], -1, -1)
-            call = libc().linkat  # os.link does not follow the link in /proc
+            call = libc("linkat")  # os.link does not follow the link in /proc
             checked(call(AT_FDCWD, name.encode(), AT_FDCWD, os.fsencode(params["to"]), AT_SYMLINK_FOLLOW))
     finally:
         os.close(handle)
@@ -57,7 +81,7 @@ def do_tmpfile(path: str, params: Params) -> None:
 def do_exchange(path: str, params: Params) -> None:
     at("renameat2")
     sys.audit("codexsandbox.exchange", path, params["to"])
-    call = libc().renameat2
+    call = libc("renameat2")
     checked(call(AT_FDCWD, os.fsencode(path), AT_FDCWD, os.fsencode(params["to"]), RENAME_EXCHANGE))
 
 
@@ -153,7 +177,7 @@ def send_many(made: Any, data: bytes, address: str) -> None:
     class Vector(ctypes.Structure):
         _fields_ = [("base", ctypes.c_char_p), ("length", ctypes.c_size_t)]
 
-    class Message(ctypes.Structure):
+    class Header(ctypes.Structure):
         _fields_ = [
             ("name", ctypes.c_char_p),
             ("name_length", ctypes.c_uint32),
@@ -162,14 +186,17 @@ def send_many(made: Any, data: bytes, address: str) -> None:
             ("control", ctypes.c_void_p),
             ("control_length", ctypes.c_size_t),
             ("flags", ctypes.c_int),
-            ("sent", ctypes.c_uint),
         ]
+
+    class Message(ctypes.Structure):  # struct mmsghdr: the header is padded before what the kernel writes behind it
+        _fields_ = [("header", Header), ("sent", ctypes.c_uint)]
 
     sys.audit("socket.sendmsg", made, address)
     name = made.family.to_bytes(2, sys.byteorder) + os.fsencode(address) + (b"" if address[:1] == "\0" else b"\0")
     vector = Vector(data, len(data))
-    message = Message(name=name, name_length=len(name), vectors=ctypes.pointer(vector), vector_count=1)
-    checked(libc().sendmmsg(made.fileno(), ctypes.byref(message), 1, 0) < 0)
+    header = Header(name=name, name_length=len(name), vectors=ctypes.pointer(vector), vector_count=1)
+    message = Message(header=header)
+    checked(libc("sendmmsg")(made.fileno(), ctypes.byref(message), 1, 0) < 0)
 
 
 # ---- the process itself
@@ -183,7 +210,7 @@ def do_unshare_user(path: str, params: Params) -> None:
     at("fork")
     child = os.fork()
     if not child:
-        failed = libc().unshare(0x10000000)
+        failed = libc("unshare")(0x10000000)
         os.write(writer, str(ctypes.get_errno() if failed else 0).encode())
         os._exit(0)
     os.close(writer)

@@ -18,6 +18,8 @@ from pytest_codexsandbox.model.verdict import Direction
 from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 OUTSIDE: Final = BASE_ACTS[FORBIDDEN].path
+# The last one: the fake Codexes give the command a path below /dev/null.
+REASONS: Final = ("Read-only file system", "Permission denied", "Operation not permitted", "Not a directory")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -246,6 +248,8 @@ def _object(row: ActResult) -> dict[str, Any]:
 
 
 def _complains(seen: Observation) -> bool:
-    """Checks whether the command itself names its file outside as an error. A command that never ran does not."""
+    """Checks whether the command failed, and one line of its error output names its file outside and the reason."""
     folder = seen.world.values["OUTSIDE"] if seen.world else ""
-    return bool(folder) and any(word in seen.stderr for word in seen.argv if word.startswith(f"{folder}/"))
+    files = [word for word in seen.argv if folder and word.startswith(f"{folder}/")]
+    lines = [line for line in seen.stderr.splitlines() if any(reason in line for reason in REASONS)]
+    return seen.code != 0 and any(file in line for file in files for line in lines)

@@ -12,8 +12,18 @@ from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.promise import Promise
 
 SETTINGS: Final = "kernel-settings:writable"  # writable by this user, without any sandbox
+PRIVILEGES: Final = "new-privileges:possible"  # NoNewPrivs is not set without a sandbox
 FOLDERS: Final = "system-folders:writable"  # at least one of them
-WORDS: Final = ("user:ordinary", "user:root", "resolver:ours", "network:own", "platform:linux", SETTINGS, FOLDERS)
+WORDS: Final = (
+    "user:ordinary",
+    "user:root",
+    "resolver:ours",
+    "network:own",
+    "platform:linux",
+    SETTINGS,
+    FOLDERS,
+    PRIVILEGES,
+)
 AT_RUN_TIME: Final = "capability:"
 PROGRAM: Final = "program:"  # that is on the PATH of calls
 NEEDS_LINUX: Final = (
@@ -47,7 +57,9 @@ def why_not_there(promise: Promise, facts: Mapping[str, Any]) -> str:
     if SETTINGS in promise.requires and found != "writable":
         return f"by probe: /proc/sys is not writable here, even without a sandbox ({found or 'reason unknown'})"
     if FOLDERS in promise.requires and not facts.get("system_folders"):
-        return "by probe: this user can make a file in no folder of the system here, even without a sandbox"
+        return "by probe: no file can be made in a folder of the system here, even without a sandbox"
+    if PRIVILEGES in promise.requires and facts.get("no_new_privs") != "0":
+        return "by probe: NoNewPrivs is set here without a sandbox, so that a setuid program gives nothing"
     wanted = [word.removeprefix(PROGRAM) for word in promise.requires if word.startswith(PROGRAM)]
     missing = [name for name in wanted if name not in facts.get("programs", ())]
     return f"by probe: no {' and no '.join(missing)} on the PATH here" if missing else ""

@@ -310,6 +310,8 @@ PROCESSES: Final = (
                flaws=(f"unconfined:{name}",))
         for name, topic in {"sh": "shell", "bash": "bash", "run-me": "script", "cp": "copy", "git": "git"}.items()
     ),
+    mutant("ignores-broken-pipes", "runs the command with SIGPIPE ignored", "process.program-signals-as-outside",
+           flaws=("signals:pipe",)),
     mutant("leaves-descriptors", "leaves open what the caller left open", "process.no-descriptor-inherited",
            "process.only-standard-descriptors", flaws=("descriptors:left",), under=(READ_ONLY,)),
     mutant("reopens-stdin", "lets a file that is stdin be written", "process.stdin-file-is-read-only",

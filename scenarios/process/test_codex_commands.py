@@ -9,6 +9,7 @@ OUTSIDE = "@OUTSIDE@/@NAME@"  # what a call with a command of its own must try t
 INSIDE = "@WORKSPACE@/made-inside"
 TWO_FILES = 'echo let through > "$1"; echo made > "$2"; test ! -e "$1"'
 SCRIPT = "@WORKSPACE@/run-me"
+SIGNALS = 'grep "^Sig[BI]" /proc/self/status > "$2"; echo let through > "$1"; test ! -e "$1"'
 MADE = {"inside": Act(verb="write", path=INSIDE)}
 
 
@@ -18,6 +19,7 @@ MADE = {"inside": Act(verb="write", path=INSIDE)}
     severity="critical",
     source=SOURCE,
     policies=(WORKSPACE_WRITE,),
+    requires=("program:sh",),
     acts=MADE,
     call=Call(argv=("/bin/sh", "-c", TWO_FILES, "sh", OUTSIDE, INSIDE)),
 )
@@ -38,10 +40,10 @@ def test_a_shell_command_is_confined(trial: Trial) -> None:
     policies=(WORKSPACE_WRITE,),
     requires=("program:bash",),
     acts=MADE,
-    call=Call(argv=("bash", "-lc", TWO_FILES, "bash", OUTSIDE, INSIDE)),
+    call=Call(argv=("bash", "-c", TWO_FILES, "bash", OUTSIDE, INSIDE)),
 )
 def test_a_bash_command_by_its_bare_name_is_confined(trial: Trial) -> None:
-    """`bash -lc`, which Codex starts commands with, writes in the workspace and not outside.
+    """`bash`, found on the PATH, writes in the workspace and not outside.
 
     Source: Codex documentation, sandbox modes: they hold for every command.
     Control: without a sandbox the same command writes both files.
@@ -107,3 +109,31 @@ def test_git_is_confined(trial: Trial) -> None:
     Control: without a sandbox the same command makes the file.
     """
     trial.confined()
+
+
+@promise(
+    "process.program-signals-as-outside",
+    kind="capability",
+    severity="medium",
+    source=SOURCE,
+    policies=(WORKSPACE_WRITE,),
+    requires=("program:sh",),
+    acts=MADE,
+    call=Call(argv=("/bin/sh", "-c", SIGNALS, "sh", OUTSIDE, INSIDE)),
+)
+def test_a_program_ignores_no_other_signals_than_outside(trial: Trial) -> None:
+    """A program ignores and blocks the signals that it would without a sandbox, SIGPIPE too: `yes | head` ends quietly.
+
+    Source: Codex runs a command as a shell would, and a shell hands its own signal settings on.
+    Control: what the kernel shows of the same program without a sandbox.
+    """
+    inside, outside = trial.look(INSIDE, act="inside"), trial.control_look(INSIDE, act="inside")
+    trial.says(
+        "inside",
+        claim="the signals that a program ignores and blocks are those without a sandbox",
+        saw=" ".join(inside.text.split()) or inside.kind,
+        held=inside.text != "" and inside.text == outside.text,
+        control=" ".join(outside.text.split()) or outside.kind,
+        control_held="SigIgn" in outside.text and "SigBlk" in outside.text,
+        direction="denied",
+    )

@@ -43,20 +43,6 @@ def limits_as_outside(trial: Trial) -> None:
     )
 
 
-def mark_is(trial: Trial, name: str, wanted: str) -> None:
-    """Adds a row that holds if the kernel shows this value of a mark."""
-    inside, outside = trial.values("status"), trial.control_values("status")
-    trial.says(
-        "status",
-        claim=f"{name} is {wanted}",
-        saw=f"{name} {inside.get(name, 'is not shown')}",
-        held=inside.get(name) == wanted,
-        control=f"{name} {outside.get(name, 'is not shown')}",
-        control_held=name in outside,
-        direction="leak",
-    )
-
-
 def are_empty(trial: Trial, names: tuple[str, ...]) -> None:
     """Adds a row that holds if these sets of capabilities are empty."""
     inside, outside = trial.values("status"), trial.control_values("status")
@@ -91,7 +77,7 @@ def test_the_command_runs_as_the_same_user(trial: Trial) -> None:
 
 @promise("process.umask-kept", kind="capability", severity="medium", source=SOURCE, policies=SANDBOXED, acts=STATE)
 def test_the_umask_is_the_callers(trial: Trial) -> None:
-    """Files that the command makes have the permissions that they would have without a sandbox.
+    """Files that the command makes have the permissions that a caller's umask of 022 gives them.
 
     Source: `codex sandbox` changes nothing about the files that its command makes.
     Control: the umask of the same command without a sandbox.
@@ -116,7 +102,9 @@ def test_the_resource_limits_are_the_callers(trial: Trial) -> None:
     "process.signals-as-outside", kind="capability", severity="high", source=SOURCE, policies=SANDBOXED, acts=STATE
 )
 def test_no_signal_is_ignored_or_blocked(trial: Trial) -> None:
-    """The command ignores and blocks the signals that it would without a sandbox: `yes | head` ends, Ctrl-C works.
+    """The command ignores and blocks the signals that it would without a sandbox: Ctrl-C works.
+
+    SIGPIPE and SIGXFSZ are not seen here, since Python ignores them: `process.program-signals-as-outside` asks.
 
     Source: `codex sandbox` runs its command as a shell would.
     Control: ignored and blocked signals of the same command without a sandbox.
@@ -126,7 +114,7 @@ def test_no_signal_is_ignored_or_blocked(trial: Trial) -> None:
 
 @promise("process.no-capabilities", kind="boundary", severity="critical", source=LINUX, policies=SANDBOXED, acts=STATUS)
 def test_the_command_has_no_capability(trial: Trial) -> None:
-    """The command has no capability, not even when root calls Codex: it can mount nothing and remount nothing.
+    """The command has no capability, not even when root calls Codex: the kernel lets it mount and remount nothing.
 
     Source: codex-linux-sandbox: bubblewrap drops every capability.
     Control: the kernel says which capabilities the same command has without a sandbox.
@@ -135,12 +123,27 @@ def test_the_command_has_no_capability(trial: Trial) -> None:
 
 
 @promise(
-    "process.no-new-privileges", kind="boundary", severity="critical", source=LINUX, policies=SANDBOXED, acts=STATUS
+    "process.no-new-privileges",
+    kind="boundary",
+    severity="critical",
+    source=LINUX,
+    policies=SANDBOXED,
+    requires=("new-privileges:possible",),
+    acts=STATUS,
 )
 def test_a_setuid_program_gives_no_privilege(trial: Trial) -> None:
     """The kernel's mark NoNewPrivs is set: sudo, su and mount give a command nothing that it does not have.
 
     Source: codex-linux-sandbox sets PR_SET_NO_NEW_PRIVS before the command starts.
-    Control: the kernel says the mark of the same command without a sandbox.
+    Control: without a sandbox the mark of the same command is 0. Where it is 1 already, the promise is n/a.
     """
-    mark_is(trial, "NoNewPrivs", "1")
+    inside, outside = trial.values("status"), trial.control_values("status")
+    trial.says(
+        "status",
+        claim="NoNewPrivs is 1",
+        saw=f"NoNewPrivs {inside.get('NoNewPrivs', 'is not shown')}",
+        held=inside.get("NoNewPrivs") == "1",
+        control=f"NoNewPrivs {outside.get('NoNewPrivs', 'is not shown')}",
+        control_held=outside.get("NoNewPrivs") == "0",
+        direction="leak",
+    )

@@ -13,6 +13,7 @@ CLOSED = (*WRITE_REFUSALS, "EBADF")
 BELOW = "@OUTSIDE@/@NAME@"
 LEFT = "@OUTSIDE@/left-open"
 AS_STDIN = "@OUTSIDE@/as-stdin"
+BEFORE = 0.2  # seconds between the probe's first word and the signal
 STDIO = {"0", "1", "2"}
 LEAVES_OPEN = Call(launch=Launch(descriptors=("folder:@OUTSIDE@", f"file:{LEFT}", "unix:@UNIX@")))
 
@@ -113,7 +114,8 @@ def ends_with_codex(trial: Trial, number: signal.Signals) -> None:
     """Adds a row that holds if nothing of the call runs on after the signal has ended the Codex process."""
     seen, control = trial.observed(), trial.controlled()
     left = [one.partition(":")[0] for one in seen.survivors]
-    ended = seen.ready and seen.ended in ("exit", "signal") and not seen.finished
+    signalled = seen.ready and seen.seconds >= BEFORE
+    ended = signalled and seen.ended in ("exit", "signal") and not seen.finished
     trial.says(
         "wait",
         claim=f"after {number.name} to the Codex process alone its command is over, and no process is left",
@@ -129,7 +131,7 @@ def ends_with_codex(trial: Trial, number: signal.Signals) -> None:
 
 
 def alone(number: signal.Signals) -> Call:
-    return Call(interrupt_after=0.2, timeout=40.0, launch=Launch(signal=int(number), signal_alone=True))
+    return Call(interrupt_after=BEFORE, timeout=40.0, launch=Launch(signal=int(number), signal_alone=True))
 
 
 WAIT = {"wait": Act(verb="beat", params={"seconds": 20})}

@@ -45,7 +45,7 @@ GIVEN = tuple(Given(kind="file", path=f"@WORKSPACE@/{name}", content=text) for n
     call=Call(),
 )
 def test_settings_of_the_workspace_widen_nothing(trial: Trial) -> None:
-    """Settings for Codex, a .env, an AGENTS.md and a Git configuration in the workspace open nothing.
+    """Settings for Codex and a .env in the workspace open nothing, beside an AGENTS.md and a Git configuration.
 
     The project is not trusted. Nothing outside can be written, and the network stays off.
 

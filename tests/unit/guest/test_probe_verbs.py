@@ -168,3 +168,28 @@ def test_a_change_that_no_audit_hook_sees_is_announced(tmp_path: Path) -> None:
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert said.count(errno.errorcode[errno.EROFS]) == 2
     assert not (tmp_path / "x").exists()
+
+
+def test_a_mount_that_a_look_may_change_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worked("tmpfile", tmp_path)  # reads probe_verbs.py
+    import probe_verbs  # type: ignore[import-not-found]
+
+    monkeypatch.setattr(probe_verbs, "FAR", (*probe_verbs.FAR, _kind_of(tmp_path)))
+    assert failed("tmpfile", tmp_path) == ("ENOTSUP", "mountinfo")  # the same number as EOPNOTSUPP
+
+
+def _kind_of(path: Path) -> str:
+    """Returns the kind of the file system, by the longest mount point above the path."""
+    rows = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    above = [row for row in rows if str(path).startswith(row[4].rstrip("/") + "/")]
+    best = max(above, key=lambda row: len(row[4]))
+    return best[best.index("-") + 1]
+
+
+def test_a_library_without_a_function_is_a_system_without_the_call() -> None:
+    worked("process")  # reads probe_verbs.py
+    import probe_verbs
+
+    with pytest.raises(OSError) as caught:
+        probe_verbs.libc("no_such_function")
+    assert caught.value.errno == errno.ENOSYS

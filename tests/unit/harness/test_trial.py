@@ -78,7 +78,9 @@ def commanded(kind: str, *, stderr: str = "", ended: str = "exit", inside: str =
         after[look_key("fs.x/it", HERE)] = PathState(path=HERE, kind=inside)  # type: ignore[arg-type]
     made = observation(after=after)
     world = World(id="w1", folder="/w", values={"OUTSIDE": "/w/outside"})
-    return msgspec.structs.replace(made, argv=("cp", "a", PATH_OUTSIDE), stderr=stderr, ended=ended, world=world)
+    return msgspec.structs.replace(
+        made, argv=("cp", "a", PATH_OUTSIDE), stderr=stderr, ended=ended, code=1, world=world
+    )
 
 
 def confined(seen: Observation, control: Observation, made: str = "") -> Evidence:
@@ -102,6 +104,8 @@ def test_a_command_is_confined_if_its_own_error_names_the_file_that_is_missing()
     [
         (commanded("file", stderr=REFUSED_IT), "leak"),
         (commanded("missing", stderr="bwrap: Creating new namespace failed"), "denied"),
+        (commanded("missing", stderr=f"error: unexpected argument '{PATH_OUTSIDE}' found"), "denied"),
+        (commanded("missing", stderr=f"+ cp a {PATH_OUTSIDE}\nbwrap: Permission denied"), "denied"),
         (commanded("missing", stderr=REFUSED_IT, ended="timeout"), "denied"),
         (commanded("unreadable", stderr=REFUSED_IT), "denied"),
     ],

@@ -319,6 +319,9 @@ def test_a_promise_that_no_door_of_the_plan_can_be_asked_is_left_out_with_the_re
         ("system-folders:writable", {"system_folders": "/var/tmp"}, True),
         ("system-folders:writable", {"system_folders": ""}, False),
         ("system-folders:writable", {}, False),
+        ("new-privileges:possible", {"no_new_privs": "0"}, True),
+        ("new-privileges:possible", {"no_new_privs": "1"}, False),
+        ("new-privileges:possible", {}, False),
     ],
 )
 def test_programs_and_folders_of_the_started_environment_decide(word: str, facts: dict[str, Any], met: bool) -> None:
