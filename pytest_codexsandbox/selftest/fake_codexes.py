@@ -182,11 +182,11 @@ FILESYSTEM: Final = (
            "filesystem.outside-attributes-refused", flaws=("lets:attributes",)),
     mutant("lets-pipes-be-written", "lets a named pipe outside be written", "filesystem.pipe-outside-refused",
            flaws=("fifo:writes",)),
-    *(
-        mutant(f"opens-{place}", f"lets files be made in /{place.replace('-', '/')}",
-               "filesystem.system-folders-refused", flaws=(f"lets:{place}",))
-        for place in ("etc", "run", "usr-local", "var-tmp")
-    ),
+    # An ordinary user may write to none of the others, so each subject opens /var/tmp.
+    mutant("opens-var-tmp", "lets files be made in /var/tmp", "filesystem.system-folders-refused",
+           flaws=("lets:var-tmp",)),
+    mutant("opens-system-folders", "lets files be made in the folders of the system",
+           "filesystem.system-folders-refused", flaws=("lets:etc", "lets:run", "lets:usr-local", "lets:var-tmp")),
     mutant("litters-workspace", "leaves a folder behind in the workspace", "filesystem.nothing-left-behind",
            flaws=("litter:workspace",), under=(READ_ONLY,)),
     mutant("litters-root", "leaves a folder behind in a root", "filesystem.nothing-left-behind",
