@@ -32,5 +32,5 @@ def test_settings_that_are_shut_outside_are_not_measured(matrix: Matrix, workers
     found = [record for key, record in run.journal.states().items() if key.promise == ID]
     assert found, run.out
     assert {record.verdict for record in found} == {Verdict.NOT_APPLICABLE}, run.out
-    reason = "by probe: /proc/sys is not writable here" if os.getuid() == 0 else "needs root"
+    reason = "by probe: /proc/sys is not writable here" if os.getuid() == 0 else "needs a root"
     assert all(record.reason.startswith(reason) for record in found), found
