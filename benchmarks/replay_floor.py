@@ -143,7 +143,7 @@ class Paths:
         self._probe = then.get("PROBE", "")
         pairs = {value: new.values[name] for name, value in then.items() if name in new.values and value}
         if old is not None:
-            pairs |= {old.folder: new.folder, f"cx-{old.id}-": f"cx-{new.id}-"}
+            pairs |= {old.folder: new.folder, f"tmp-{old.id}-": f"tmp-{new.id}-"}
         self._whole = {value: place for value, place in pairs.items() if value.isdigit()}  # a port is a whole word
         self._parts = {value: place for value, place in pairs.items() if not value.isdigit()}
         longest_first = sorted(self._parts, key=len, reverse=True)

@@ -1,5 +1,6 @@
 """Registry: finds the shipped data (scenarios, matrix files) and the installed entry points."""
 
+import hashlib
 import os
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -37,6 +38,17 @@ def cache_folder() -> Path:
             why=str(problem),
             next_step="CODEXSANDBOX_CACHE=DIR",
         ) from problem
+
+
+def runs_folder() -> Path:
+    """Returns the folder below which runs have their worlds: in the cache, or beside the user's default cache.
+
+    Its path names no product, so that a subject cannot tell from its folders that it is measured.
+    """
+    if os.environ.get("CODEXSANDBOX_CACHE", ""):
+        return cache_folder() / "runs"
+    cache = cache_folder()
+    return cache.with_name(f"areas-{hashlib.sha256(cache.name.encode()).hexdigest()[:8]}")
 
 
 def home_folder() -> str:

@@ -11,7 +11,7 @@ from pytest_codexsandbox.environments.run_dirs import claim
 from pytest_codexsandbox.environments.sweep import find
 from pytest_codexsandbox.errors import HarnessError, os_errors_as
 from pytest_codexsandbox.harness.event_sink import EventSink
-from pytest_codexsandbox.registry import cache_folder
+from pytest_codexsandbox.registry import runs_folder
 from pytest_codexsandbox.releases.cache_files import remove
 
 
@@ -31,7 +31,7 @@ class ToldEvents(EventSink):
 @contextmanager
 def workbench(name: str) -> Iterator[Path]:
     """Creates a scratch folder and removes it in any case, with folders that killed runs of the same command left."""
-    runs = cache_folder() / "runs"
+    runs = runs_folder()
     _remove_dead(runs, name)
     folder = runs / f"{name}-{os.getpid()}-{secrets.token_hex(4)}"
     next_step = "CODEXSANDBOX_CACHE=DIR, a folder of yours outside the temp directory"

@@ -17,7 +17,7 @@ from pytest_codexsandbox.environments.run_dirs import remove_owned
 from pytest_codexsandbox.environments.sweep import EnvironmentDir, find
 from pytest_codexsandbox.harness.backends import BackendFault, MissingPackage, load_backend, told_as_theirs
 from pytest_codexsandbox.protocols import Leftover
-from pytest_codexsandbox.registry import cache_folder, names
+from pytest_codexsandbox.registry import cache_folder, names, runs_folder
 from pytest_codexsandbox.releases.store import Store
 
 EXAMPLES: Final = ("codexsandbox sweep", "codexsandbox sweep --dry-run", "codexsandbox sweep --report-dir ci-reports")
@@ -40,7 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    store, runs = Store(cache_folder()), cache_folder() / "runs"
+    store, runs = Store(cache_folder()), runs_folder()
     store.refuse_unreadable()
     files = [*store.orphans(), *_forgotten(cache_folder() / "homes")]
     folders = [one for top in (runs, Path(options.report_dir)) for one in find(top)]

@@ -59,7 +59,7 @@ class CommandContract:
 
     def test_the_program_that_no_sandbox_sees_is_there_outside(self, environment: Environment) -> None:
         with fresh(environment) as world:
-            done = environment.run(shell(world, f"{world.values['HIDDEN']} ../outside/made"))
+            done = environment.run(shell(world, f"{world.values['HIDDEN']} ../documents/made"))
             assert (done.exit, done.stderr) == (0, b"")
             assert environment.look(world, ["@OUTSIDE@/made"])["@OUTSIDE@/made"].text == "through"
 

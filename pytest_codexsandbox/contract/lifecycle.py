@@ -81,7 +81,7 @@ class LifecycleContract:
         left = "not looked yet"
         while left and time.monotonic() < limit:
             left = "".join(processes_with(environment, word))
-            left += self._left(environment, world_folder, f"cx-{world_id}-world")
+            left += self._left(environment, world_folder, f"tmp-{world_id}-world")
             left += str(folder) if folder.exists() else ""
         assert left == ""
 

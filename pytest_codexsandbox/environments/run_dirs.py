@@ -103,7 +103,7 @@ def take(folder: Path) -> str:
 
 def named_for(word: str, what: str) -> str:
     """Returns a name for /tmp or /dev/shm that contains the word, so that `sweep` finds and removes it."""
-    return f"cx-{word}w{what}"
+    return f"tmp-{word}w{what}"
 
 
 def give_back(folder: Path) -> list[str]:

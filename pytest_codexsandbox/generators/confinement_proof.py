@@ -234,7 +234,7 @@ class _Targets:
 
 @contextmanager
 def _targets(folder: Path) -> Iterator[_Targets]:
-    word = f"cx-decoy-{secrets.token_hex(12)}"
+    word = f"tmp-decoy-{secrets.token_hex(12)}"
     (folder / "canary").write_bytes(b"here")
     by_path, abstract, port = (socket.socket(kind) for kind in (socket.AF_UNIX, socket.AF_UNIX, socket.AF_INET))
     argv = (*_PROGRAM, "decoy", word)

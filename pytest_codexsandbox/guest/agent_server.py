@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, Final, List  # noqa: UP035
 
-from pytest_codexsandbox.guest import facts, hidden_program, process_tree, safe_paths, wire
+from pytest_codexsandbox.guest import facts, hidden_program, probe_copy, process_tree, safe_paths, wire
 from pytest_codexsandbox.guest.event_loop import READ, Loop, Outbox
 from pytest_codexsandbox.guest.listeners import Listeners
 from pytest_codexsandbox.guest.live_processes import Conversations
@@ -39,7 +39,8 @@ class Agent:
         self._listeners = Listeners(self.loop, self.folder, self.word, resolver=self._resolver)
         programs = {
             "PYTHON": sys.executable,
-            "PROBE": os.path.join(_HERE, "probe.py"),
+            "PROBE": probe_copy.lay(self.folder),
+            "GUEST": _HERE,
             "HIDDEN": hidden_program.lay(self.folder),
         }
         values = {**self._listeners.values, **programs}
@@ -259,6 +260,7 @@ class Agent:
         self._end(lambda left: self._remove_folder())
 
     def _remove_folder(self) -> None:
+        probe_copy.remove(self.folder)
         for name in ("owner.json", "agent.log", "listener.sock", "listener.dgram", "listener.fifo"):
             try:
                 os.unlink(os.path.join(self.folder, name))

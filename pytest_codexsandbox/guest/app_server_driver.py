@@ -23,7 +23,7 @@ else:  # started as a file: the files beside it are modules
     from driver import Codex, arguments, leave, told
     from fifo_channel import Channel, wrapped
 
-CLIENT = {"name": "codexsandbox", "title": "codexsandbox", "version": "1"}
+CLIENT = {"name": "client", "title": "client", "version": "1"}
 LONGEST = 24 * 60 * 60 * 1000  # ms: the agent enforces the real time limit
 # Up to 0.111, Codex reports a failed command this way if its output looks like a refusal by a sandbox.
 DENIED = re.compile(r"sandbox denied exec error, exit code: (\d+),")

@@ -24,7 +24,7 @@ else:  # started as a file: the files beside it are modules
     from fifo_channel import Channel, wrapped
     from scripted_model import Model
 
-NAME = "codexsandbox"  # of the provider and its model
+NAME = "local"  # of the provider and its model
 PROVIDER = {
     "name": json.dumps(NAME),
     "wire_api": '"responses"',

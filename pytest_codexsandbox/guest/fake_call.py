@@ -18,12 +18,13 @@ else:  # beside this file, which is started as one
 
 MARKER = "CODEX_SANDBOX_NETWORK_DISABLED"
 FOLDER = os.path.dirname(os.path.abspath(__file__))
+PROBES = ("task.py", "probe.py")  # the copy that calls are given (probe_copy.py), and the installed file
 RESTRAINED = os.path.join(FOLDER, "restrained_probe.py")
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def is_probe(command: list[str]) -> bool:
-    return len(command) >= 6 and command[1:3] == ["-I", "-S"] and os.path.basename(command[3]) == "probe.py"
+    return len(command) >= 6 and command[1:3] == ["-I", "-S"] and os.path.basename(command[3]) in PROBES
 
 
 class Call:

@@ -38,7 +38,7 @@ class Listeners:
             self._answer_names(self._bound(_DNS))
         path = os.path.join(folder, "listener.sock")
         self._listen_below(folder, "listener.sock")
-        name = f"codexsandbox-{word}"
+        name = f"server-{word}"
         self._listen(socket.AF_UNIX, "\0" + name, lambda one: self._serve(one, "abstract", _echo))
         self._take_datagrams("\0" + name, "abstract-dgram")
         self.values = {

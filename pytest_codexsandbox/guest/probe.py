@@ -523,7 +523,7 @@ def verb(name: str) -> Any:
     if name not in VERBS:
         sys.dont_write_bytecode = True  # its cache would be a file that the command left behind
         sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-        import probe_verbs  # type: ignore[import-not-found]
+        probe_verbs = __import__(f"{os.path.basename(__file__)[:-3]}_verbs")
 
         vars(probe_verbs).update(at=at, new_socket=new_socket, unix_address=unix_address)
         more = vars(probe_verbs).items()

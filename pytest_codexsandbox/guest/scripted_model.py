@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 TOOLS = ("exec_command", "shell_command", "shell", "local_shell")
-CALL = "call_codexsandbox"
+CALL = "call_1"
 _WAITS = 30_000  # ms that Codex waits for a command before it reports that it still runs
 _LONGEST = 24 * 60 * 60 * 1000
 _EXITED = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
@@ -43,7 +43,7 @@ class Model:
         """Returns the next item of the turn."""
         tools = offered(question)
         if not tools:  # Codex' own request: a title for the conversation
-            return message('{"title": "codexsandbox"}')
+            return message('{"title": "task"}')
         self.asked += 1
         results = [item for item in question.get("input", []) if str(item.get("type", "")).endswith("_output")]
         if not results:

@@ -16,8 +16,8 @@ from pytest_codexsandbox.guest.event_loop import Loop
 from pytest_codexsandbox.guest.shared_tmp import SHM, TMP, CodexNames, is_mount_point, is_of_codex, is_register
 
 _FOLDERS: Final = {
-    "HOME": "home", "CODEX_HOME": "codex-home", "WORKSPACE": "workspace", "OUTSIDE": "outside", "ROOT0": "root0",
-    "SIBLING": "sibling",
+    "HOME": "home", "CODEX_HOME": "codex", "WORKSPACE": "project", "OUTSIDE": "documents", "ROOT0": "data",
+    "SIBLING": "notes",
 }  # fmt: skip
 ROWS: Final = "#rows"  # a look at PATH#rows shows what a database holds
 _MOST_KEPT: Final = 2000  # worlds
@@ -41,7 +41,7 @@ class World:
 
     def owns(self, name: str) -> bool:
         """Checks whether an entry of a shared folder was named for this world."""
-        return (f"cx-{self.id}-") in name + "-"
+        return (f"tmp-{self.id}-") in name + "-"
 
 
 class Worlds:
@@ -233,7 +233,7 @@ class Worlds:
         shared folders. Returns what could not be removed, and why.
         """
         if self._sqlite_helper is not None:
-            shared = [os.path.join(top, f"cx-{world.id}-") for top in (TMP, SHM, self._tmpdir)]
+            shared = [os.path.join(top, f"tmp-{world.id}-") for top in (TMP, SHM, self._tmpdir)]
             for beginning in (world.folder + "/", *shared):
                 self._sqlite_helper.let_go(beginning)
         self._live.pop(world.id, None)

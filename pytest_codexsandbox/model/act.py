@@ -4,8 +4,8 @@ Paths are placeholders until a world is created: @WORKSPACE@ @OUTSIDE@ @ROOT0@ @
 @CODEX_HOME@ @TMP@ (/tmp) @TMPDIR@ @SHM@ (/dev/shm) @WORLD@ (the world's own folder). @NAME@ is a word that is unique to
 world and act: files in a shared folder are named by it. Listeners outside the sandbox give @HTTP@ @DNS@ (ports), @UNIX@
 (a path) and @ABSTRACT@ (a name; a datagram socket has it too), @DGRAM@ (a datagram socket's path) and @FIFO@ (a named
-pipe's path). @PYTHON@ and @PROBE@ are the programs of the harness. @HIDDEN@ is a program that exists outside and in no
-sandbox (guest/hidden_program.py): it makes the file that it is given.
+pipe's path). @PYTHON@ and @PROBE@ are the programs of the harness, @GUEST@ is the folder of the others. @HIDDEN@ is a
+program that exists outside and in no sandbox (guest/hidden_program.py): it makes the file that it is given.
 """
 
 from typing import Any, Final, Literal
@@ -32,6 +32,7 @@ PLACEHOLDERS: Final = (
     "FIFO",
     "PYTHON",
     "PROBE",
+    "GUEST",
     "HIDDEN",
 )
 

@@ -18,7 +18,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
 
     def _value(self, name: str, act: str) -> str:
         if name == "NAME":
-            return f"cx-{self.id}-{act or 'world'}"
+            return f"tmp-{self.id}-{act or 'world'}"
         if name not in self.values:
             raise KeyError(f"unknown placeholder @{name}@")
         return self.values[name]

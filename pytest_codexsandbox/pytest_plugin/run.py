@@ -36,7 +36,7 @@ from pytest_codexsandbox.pytest_plugin.run_planner import PytestPlanner
 from pytest_codexsandbox.pytest_plugin.settings import Settings, settings
 from pytest_codexsandbox.pytest_plugin.terminal_messages import TerminalEvents
 from pytest_codexsandbox.pytest_plugin.worker_files import write_leaks
-from pytest_codexsandbox.registry import cache_folder, data_folder, home_folder
+from pytest_codexsandbox.registry import cache_folder, data_folder, home_folder, runs_folder
 from pytest_codexsandbox.suite_protocols import Suite
 
 RUN: Final = pytest.StashKey["PytestRun"]()
@@ -191,7 +191,7 @@ class PytestRun:
         """Returns the folder of the environments: below the cache, never below the temp directory, which Codex
         refuses."""
         mark = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:8]
-        return cache_folder() / "runs" / f"{self.folder.name}-{mark}"
+        return runs_folder() / f"{self.folder.name}-{mark}"
 
     @cached_property
     def places(self) -> dict[str, str]:

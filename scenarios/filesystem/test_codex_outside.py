@@ -103,7 +103,7 @@ def test_the_mode_of_a_file_outside_the_workspace_stays(trial: Trial) -> None:
     policies=SANDBOXED,
     acts={
         "dotdot": Act(
-            verb="write", path="@WORKSPACE@/../outside/@NAME@", params={"data": "let through"}, looks=(THERE,)
+            verb="write", path="@WORKSPACE@/../documents/@NAME@", params={"data": "let through"}, looks=(THERE,)
         )
     },
 )

@@ -213,7 +213,7 @@ def test_folders_with_names_too_long_for_a_socket_work(folder: Path) -> None:
 def test_a_folder_with_odd_letters_works(folder: Path) -> None:
     with LocalBackend().open(this_machine(), folder / "a b'ä\n$(x)") as environment, fresh(environment) as world:
         environment.lay(world, [Given(kind="sqlite", path="@WORKSPACE@/x?#%.db")])
-        assert sh(environment, "pwd").stdout.decode().strip().endswith("/workspace")
+        assert sh(environment, "pwd").stdout.decode().strip().endswith("/project")
 
 
 # ---- leaks
@@ -221,7 +221,7 @@ def test_a_leak_of_ours_is_named(environment: AgentEnvironment) -> None:
     assert run_dirs.audit() == ()
     with fresh(environment) as world:
         word = next(word for word in run_dirs._opened if world.id.startswith(word))
-    leak = Path("/dev/shm", f"cx-{word}w9-leak")
+    leak = Path("/dev/shm", f"tmp-{word}w9-leak")
     run_dirs.now_closed(word)
     try:
         leak.write_text("")

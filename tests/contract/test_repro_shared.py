@@ -57,10 +57,10 @@ def names(tmp: Path) -> list[str]:
 
 
 def test_what_codex_left_and_what_the_script_made_is_taken_away(tmp: Path) -> None:
-    left = f'mkdir "$TMP/{DAEMON}" "$TMP/.git" "$TMP/.agents"; : > "$TMP/.codex"; : > "$TMP"/cx-w1-f-s-w'
+    left = f'mkdir "$TMP/{DAEMON}" "$TMP/.git" "$TMP/.agents"; : > "$TMP/.codex"; : > "$TMP"/tmp-w1-f-s-w'
     ended = run(tmp, f"{left}; ls -A $TMP; exit 3")
     assert ended.exit == 3
-    assert {DAEMON, ".git", ".agents", ".codex", "cx-w1-f-s-w"} <= set(ended.stdout.decode().split())
+    assert {DAEMON, ".git", ".agents", ".codex", "tmp-w1-f-s-w"} <= set(ended.stdout.decode().split())
     assert names(tmp) == []
 
 

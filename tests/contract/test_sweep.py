@@ -67,7 +67,7 @@ def test_what_a_killed_run_left_is_ended_and_removed(cache: Path, capsys: pytest
     world = killed_run(folder, f"sleeper{uuid.uuid4().hex}")
     owner = msgspec.json.decode((folder / run_dirs.OWNER).read_bytes(), type=run_dirs.Owner)
     (cache / "runs" / "killed" / "canaries").mkdir()
-    assert run_dirs.left_in_shared(owner.word) == [Path(f"/tmp/cx-{world}-world")]
+    assert run_dirs.left_in_shared(owner.word) == [Path(f"/tmp/tmp-{world}-world")]
     assert run_dirs.marked(owner.word)
     assert main(["sweep", "--dry-run"]) == 13
     assert str(folder) in capsys.readouterr().out

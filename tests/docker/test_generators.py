@@ -50,7 +50,7 @@ def test_three_runs_are_on_the_same_files(shop: CaseRunner) -> None:
 
 
 def test_it_runs_in_the_container_and_not_here(shop: CaseRunner) -> None:
-    given = first(shop, sh("cat /etc/hostname; test -e /opt/codexsandbox && echo inside"))
+    given = first(shop, sh("cat /etc/hostname; test -e /opt/tools && echo inside"))
     assert given.stdout == "codexsandbox\ninside\n"
 
 

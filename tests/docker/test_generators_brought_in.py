@@ -118,7 +118,7 @@ def test_what_two_openings_send_at_once_is_sent_once(monkeypatch: pytest.MonkeyP
         (folder / "big").mkdir()
         (folder / "big/file").write_bytes(b"x" * (8 << 20))
         image = Images(engine, cache_folder()).provide(needed(container(bwrap="none").container))
-        supply = Mount(folder=str(folder / "big"), inside="/opt/codexsandbox/big", digest=new_word(), sample="file")
+        supply = Mount(folder=str(folder / "big"), inside="/opt/tools/big", digest=new_word(), sample="file")
         names: list[str] = []
 
         def open_one() -> None:

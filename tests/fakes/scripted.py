@@ -31,7 +31,8 @@ def world(word: str = "w1", folder: str = "/run folder") -> World:
         "UNIX": f"{folder}/rig",
         "ABSTRACT": "rig",
         "PYTHON": "/usr/bin/python3",
-        "PROBE": "/opt/probe.py",
+        "PROBE": "/opt/task.py",
+        "GUEST": "/opt",
         "HIDDEN": "/proc/4711/fd/700",
     }
     return World(id=word, folder=top, values=values)
@@ -98,7 +99,7 @@ class ScriptedEnvironment:
 
     def litter(self, world: World, known: Sequence[str]) -> tuple[str, ...]:
         self.known = list(known)
-        return () if self.blind else tuple(one.path for one in self.laid if f"cx-{world.id}-base-planted" in one.path)
+        return () if self.blind else tuple(one.path for one in self.laid if f"tmp-{world.id}-base-planted" in one.path)
 
     def arrivals(self, token: str) -> tuple[str, ...]:
         return self.arrived.get(token, ())

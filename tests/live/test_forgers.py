@@ -26,7 +26,7 @@ LEAKING = ("network.ip-socket-refused", "network.loopback-http-refused")
 SPEAKS_FIRST = """#!{python} -IS
 import base64, json, os, subprocess, sys, zlib
 words = sys.argv[1:]
-if "--" not in words or not words[-3].endswith("/probe.py"):
+if "--" not in words or not words[-3].endswith("/task.py"):
     os.execv({codex!r}, [{codex!r}, *words])
 nonce, plan = words[-2], json.loads(zlib.decompress(base64.b64decode(words[-1])))
 there, go = os.pipe()
@@ -50,14 +50,13 @@ sys.exit(codex.wait())
 TAKES_ITS_PLACE = """#!{python} -IS
 import json, os, shutil, sys
 words = sys.argv[1:]
-at = next((at for at, word in enumerate(words) if word.endswith("/probe.py")), 0)
+at = next((at for at, word in enumerate(words) if word.endswith("/task.py")), 0)
 if "--" in words and at:
     try:
         os.close(os.open({mark!r}, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         own = os.path.join({copy!r}, str(os.getpid()))  # sixteen of these calls run at once
-        os.mkdir(own)
-        words[at] = shutil.copy(words[at], own)
+        words[at] = os.path.join(shutil.copytree(os.path.dirname(words[at]), own), "task.py")
         told = json.dumps(dict(conduct="restrained", flaws=[]))
         os.execv({python!r}, [{python!r}, "-I", "-S", {fake!r}, told, *words])
 os.execv({codex!r}, [{codex!r}, *words])

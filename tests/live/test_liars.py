@@ -37,7 +37,7 @@ PROBES_ALONE = """#!{python} -IS
 import os, sys
 words = sys.argv[1:]
 command = words[words.index("--") + 1:] if "--" in words else []
-if command and not any(word.endswith("/probe.py") for word in command):
+if command and not any(word.endswith("/task.py") for word in command):
     os.execvp(command[0], command)
 os.execv({codex!r}, [{codex!r}, *words])
 """

@@ -38,9 +38,9 @@ def probe(acts: list[Act]) -> tuple[str, ...]:
 class World:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in ("workspace", "outside", "root0", "sibling", "home", "codex-home", "tmp", "bin"):
+        for name in ("project", "documents", "data", "notes", "home", "codex", "tmp", "bin"):
             (folder / name).mkdir()
-        self.workspace, self.outside = folder / "workspace", folder / "outside"
+        self.workspace, self.outside = folder / "project", folder / "documents"
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder / "home"),

@@ -36,8 +36,8 @@ def test_full_access_lets_everything_be_written(world: World) -> None:
 
 
 def test_a_granted_root_is_writable_and_the_folder_beside_it_is_not(world: World) -> None:
-    policy = (*NO_TMP, "-c", f'sandbox_workspace_write.writable_roots=["{world.folder}/root0"]')
-    acts: list[Act] = [("write", world.folder / "root0" / "a", {}), ("write", world.folder / "sibling" / "a", {})]
+    policy = (*NO_TMP, "-c", f'sandbox_workspace_write.writable_roots=["{world.folder}/data"]')
+    acts: list[Act] = [("write", world.folder / "data" / "a", {}), ("write", world.folder / "notes" / "a", {})]
     assert world.rows("good", acts, policy=policy) == ["ok", "EROFS"]
 
 
@@ -46,7 +46,7 @@ def test_links_and_dots_lead_nowhere(world: World) -> None:
     (world.outside / "there").write_text("laid before")
     acts: list[Act] = [
         ("write", world.workspace / "link" / "a", {}),
-        ("write", f"{world.workspace}/../outside/b", {}),
+        ("write", f"{world.workspace}/../documents/b", {}),
         ("link", world.outside / "there", {"to": str(world.workspace / "here")}),
         ("rename", world.outside / "there", {"to": str(world.workspace / "here")}),
     ]

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.load import load
-from pytest_codexsandbox.registry import default_door, doors, load_plugin, measured_doors
+from pytest_codexsandbox.registry import default_door, doors, load_plugin, measured_doors, runs_folder
 from tests.fakes.toy_package import DOORS, forget_plugins, install_doors
 
 MATRIX = 'environments = ["local"]\nreleases = ["installed"]\n'
@@ -88,3 +88,15 @@ def test_a_control_is_no_door_of_a_matrix_file(folder: Path, tmp_path: Path, nam
     (tmp_path / "m.toml").write_text(MATRIX + f'doors = ["{name}"]\n')
     with pytest.raises(InputError, match=f"there is no '{name}'"):
         load(str(tmp_path / "m.toml"))
+
+
+def test_the_default_folder_of_runs_does_not_name_the_product(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CODEXSANDBOX_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert runs_folder().parent == tmp_path
+    assert not [word for word in ("codex", "sandbox", "pytest", "test") if word in runs_folder().name]
+
+
+def test_a_cache_of_the_user_has_the_folder_of_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path / "own"))
+    assert runs_folder() == tmp_path / "own" / "runs"

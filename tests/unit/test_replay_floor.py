@@ -26,15 +26,15 @@ def world(name: str, root: str, port: str) -> World:
         "HTTP": port,
         "PROBE": f"{root}/probe.py",
         "PYTHON": "/usr/bin/python3",
-        "ABSTRACT": f"cx-rig-{port}",
+        "ABSTRACT": f"tmp-rig-{port}",
     }
     return World(id=name, folder=f"{root}/{name}", values=values)
 
 
 OLD, NEW = world("w1a", "/gone/e", "4711"), world("w7b", "/here/e", "815")
 ACTS = {
-    "a/write": Act(verb="write", path="/gone/e/w1a/workspace/cx-w1a-a-write", params={"data": "4711 is no port here"}),
-    "a/http": Act(verb="http", params={"port": "4711", "token": "cx-w1a-a-http"}),
+    "a/write": Act(verb="write", path="/gone/e/w1a/workspace/tmp-w1a-a-write", params={"data": "4711 is no port here"}),
+    "a/http": Act(verb="http", params={"port": "4711", "token": "tmp-w1a-a-http"}),
 }
 PROBE_ARGV = (
     "/codex",
@@ -91,9 +91,9 @@ def test_folders_ports_and_names_become_those_of_the_new_world() -> None:
     assert command.argv[2] == 'roots=["/here/e/w7b/root0"]'
     assert command.argv[-3:-1] == ("/here/e/probe.py", "nonce")
     write, http = read_plan_word(command.argv[-1])
-    assert write["path"] == "/here/e/w7b/workspace/cx-w7b-a-write"
+    assert write["path"] == "/here/e/w7b/workspace/tmp-w7b-a-write"
     assert write["params"] == {"data": "4711 is no port here"}
-    assert http["params"] == {"port": "815", "token": "cx-w7b-a-http"}
+    assert http["params"] == {"port": "815", "token": "tmp-w7b-a-http"}
 
 
 def test_the_probe_is_told_to_go_and_given_its_stdin() -> None:

@@ -5,6 +5,7 @@ acts) the probe itself. The script is text, made of the observation and of what 
 """
 
 import base64
+import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -144,12 +145,14 @@ def _programs(observation: Observation) -> list[str]:
         lines.append(f"CODEX=${{CODEX:-{_inside_braces(observation.argv[_codex_at(observation)])}}}")
     lines.append(f"PY=${{PY:-{_inside_braces(values.get('PYTHON', 'python3'))}}}")
     lines.append('command -v "$PY" > /dev/null || PY=python3')
-    return [*lines, *_found("DRIVER", observation.argv[3])] if _is_driven(observation) else lines
+    if _is_driven(observation):
+        driver = observation.argv[3]
+        lines += _found("DRIVER", driver, posixpath.basename(driver))
+    return lines
 
 
-def _found(variable: str, program: str) -> list[str]:
-    """Returns lines that find one of our programs: at its recorded path, or else where it is installed."""
-    name = shlex.quote(program.rpartition("/")[2])
+def _found(variable: str, program: str, name: str) -> list[str]:
+    """Returns lines that find one of our programs: at its recorded path, or else by its name where it is installed."""
     return [
         f"{variable}=${{{variable}:-{_inside_braces(program)}}}",
         f'[ -r "${variable}" ] || {variable}=$("$PY" -c {shlex.quote(FIND)} {name})',
@@ -188,7 +191,7 @@ def _inner(observation: Observation, chosen: Mapping[str, Act], paths: Paths) ->
     asked = [{"id": act_id, "verb": a.verb, "path": a.path, "params": a.params} for act_id, a in chosen.items()]
     plan = paths.marked(msgspec.json.encode({"acts": asked}).decode())
     before = [
-        *_found("PROBE", probe),
+        *_found("PROBE", probe, "probe.py"),
         f'PLAN=$("$PY" -I -c {paths.word(ENCODE)} "$W" "$T" <<\'ACTS\'\n{plan}\nACTS\n)',
     ]
     return ('"$PY"', "-I", "-S", '"$PROBE"', "again", '"$PLAN"'), before

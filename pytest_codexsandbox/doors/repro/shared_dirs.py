@@ -34,6 +34,6 @@ def take_away(acts: Mapping[str, Act], world: World) -> str:
     name.
     """
     told = msgspec.json.encode(acts).decode()
-    places = (f"{world.values.get(place, '')}/cx-{world.id}-" for place in ("TMP", "SHM"))
+    places = (f"{world.values.get(place, '')}/tmp-{world.id}-" for place in ("TMP", "SHM"))
     named = "".join(f" {shlex.quote(place)}*" for place in places if place in told)
     return f"{TAKE_AWAY}{named}\n}}"

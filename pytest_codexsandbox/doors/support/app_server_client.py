@@ -11,7 +11,7 @@ from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.protocols import Environment
 
-CLIENT: Final = {"name": "codexsandbox", "title": "codexsandbox", "version": "1"}
+CLIENT: Final = {"name": "client", "title": "client", "version": "1"}
 CAPABLE: Final = {"experimentalApi": True}
 _CHUNK: Final = 1 << 16
 _LONGEST_LINE: Final = 16 << 20

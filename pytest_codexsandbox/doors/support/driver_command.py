@@ -39,7 +39,7 @@ def driver_command(
 ) -> Command:
     """Returns the command that starts a driver. `codex`: the words that the driver starts Codex with."""
     channel = world.fill(CHANNEL)
-    program = posixpath.join(posixpath.dirname(world.values["PROBE"]), driver)
+    program = posixpath.join(world.values["GUEST"], driver)
     return Command(
         argv=(world.values["PYTHON"], "-I", "-S", program, channel, str(len(codex)), *codex, *inner),
         cwd=world.fill(call.cwd),

@@ -55,7 +55,7 @@ _ENDING: Final = 5.0
 _GOING: Final = 3.0  # for what an engine is removing to be gone
 _BACK: Final = 20.0  # for an engine that was there to be there again
 _AGAIN: Final = 5  # for one that hung to be there again
-_HOSTNAME: Final = "codexsandbox"
+_HOSTNAME: Final = "machine"
 _open: set[str] = set()  # the words of open environments, of every backend in this process
 _UNSAID: Final = "unix:///var/run/docker.sock"  # the docker command finds it by itself
 

@@ -14,9 +14,9 @@ from pytest_codexsandbox.environments.container import seccomp_filters
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.container import ContainerSpec, Profile
 
-WORLDS: Final = "/srv/codexsandbox"  # absent from every image: only there does an engine honour the mode of a tmpfs
+WORLDS: Final = "/srv/areas"  # absent from every image: only there does an engine honour the mode of a tmpfs
 _LARGEST: Final = 1 << 30  # of all worlds together: what runs away fills its own container, not the host's memory
-_TARGET: Final = re.compile(r"/opt/codexsandbox/[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*")
+_TARGET: Final = re.compile(r"/opt/tools/[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*")
 _VOLUME: Final = re.compile(r"codexsandbox-[0-9a-f]{24}")
 _NETWORK: Final = re.compile(r"codexsandbox-[0-9a-f]{8,}")
 

@@ -20,8 +20,8 @@ from pytest_codexsandbox.environments.container.engine import Engine
 from pytest_codexsandbox.errors import CodexSandboxError, HarnessError, Unavailable
 from pytest_codexsandbox.system.locks import exclusive
 
-SUBJECTS: Final = "/opt/codexsandbox/codex"
-_NEAR: Final = "/opt/codexsandbox/near"
+SUBJECTS: Final = "/opt/tools/codex"
+_NEAR: Final = "/opt/tools/near"
 _COMPLETE: Final = ".codexsandbox-complete"
 
 
@@ -152,7 +152,7 @@ class MountPlanner:
     # ---- volumes
     def _volume(self, supply: Mount, image: str) -> str:
         name = f"codexsandbox-{hashlib.sha256(f'{supply.inside} {supply.digest}'.encode()).hexdigest()[:24]}"
-        mount = {"Type": "volume", "Source": name, "Target": "/opt/codexsandbox/volume"}
+        mount = {"Type": "volume", "Source": name, "Target": "/opt/tools/volume"}
         with self._engine.asked(f"create the volume {name}"):
             made = str(self._engine.api.create_volume(name, labels=labels.kept("supply")).get("CreatedAt", ""))
         if self._known.filled(self._engine.host, name, made):
@@ -169,7 +169,7 @@ class MountPlanner:
 
     def _is_complete(self, helper: str) -> bool:
         try:
-            return self._engine.read_file(helper, f"/opt/codexsandbox/volume/{_COMPLETE}", limit=4096) == b"complete"
+            return self._engine.read_file(helper, f"/opt/tools/volume/{_COMPLETE}", limit=4096) == b"complete"
         except Unavailable:
             return False
 
@@ -177,7 +177,7 @@ class MountPlanner:
         """Fills a volume and adds the mark last, so that an incomplete volume is filled again."""
         for pack in (lambda archive: archive.add(folder, arcname="."), _mark):
             with self._engine.asked("accept the agent's files"):
-                if not self._engine.api.put_archive(helper, "/opt/codexsandbox/volume", _packed(pack)):
+                if not self._engine.api.put_archive(helper, "/opt/tools/volume", _packed(pack)):
                     raise HarnessError("the container engine did not accept the agent's files", where=str(folder))
 
 

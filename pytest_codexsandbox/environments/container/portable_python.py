@@ -22,7 +22,7 @@ from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.system import process
 from pytest_codexsandbox.system.locks import exclusive
 
-INSIDE: Final = "/opt/codexsandbox/hand"  # where every container has it: the interpreter knows no other place
+INSIDE: Final = "/opt/tools/hand"  # where every container has it: the interpreter knows no other place
 PYTHON: Final = f"{INSIDE}/python/bin/python3"
 GUEST: Final = f"{INSIDE}/guest"
 _SHAPE: Final = "2"  # of the folder; a new one is another folder

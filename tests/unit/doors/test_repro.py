@@ -71,9 +71,9 @@ def test_one_act_is_shown_by_the_recorded_command_around_what_a_person_types() -
     acts = {"f.o/w": Act(verb="append", path="@OUTSIDE@/@NAME@", params={"data": "x"}, given=(given,))}
     script = repro_script(recorded(acts), acts=acts)
     assert '"$CODEX" -c' in script and "sandbox_workspace_write.writable_roots" in script
-    assert 'sh -c \'printf %s "$2" >> "$1"\' sh "$W"/outside/cx-w1-f-o-w x' in script
-    assert '> "$W"/outside/cx-w1-f-o-w' in script  # laid
-    assert script.count('show "$W"/outside/cx-w1-f-o-w') == 2
+    assert 'sh -c \'printf %s "$2" >> "$1"\' sh "$W"/outside/tmp-w1-f-o-w x' in script
+    assert '> "$W"/outside/tmp-w1-f-o-w' in script  # laid
+    assert script.count('show "$W"/outside/tmp-w1-f-o-w') == 2
     assert 'HOME="$W"/home' in script and "env -i" in script
 
 
@@ -95,7 +95,7 @@ def test_several_acts_are_shown_by_the_probe() -> None:
 
 def test_a_call_whose_start_is_the_question_shows_the_write_that_nothing_lets_through() -> None:
     script = repro_script(recorded({}), acts={})
-    assert 'sh "$W"/outside/cx-w1-base-forbidden' in script and "PROBE" not in script
+    assert 'sh "$W"/outside/tmp-w1-base-forbidden' in script and "PROBE" not in script
 
 
 def test_a_call_of_its_own_is_shown_with_its_words_and_its_input() -> None:

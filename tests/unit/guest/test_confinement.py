@@ -10,7 +10,7 @@ MOUNTS = """overlay / overlay rw,relatime,lowerdir=/x 0 0
 proc /proc proc rw,nosuid,nodev,noexec,relatime 0 0
 tmpfs /dev tmpfs rw,nosuid,size=65536k,mode=755 0 0
 sysfs /sys sysfs ro,nosuid,nodev,noexec,relatime 0 0
-tmpfs /srv/codexsandbox tmpfs rw 0 0
+tmpfs /srv/areas tmpfs rw 0 0
 proc /proc/bus proc ro,nosuid,nodev,noexec,relatime 0 0
 proc /proc/sys proc ro,nosuid,nodev,noexec,relatime 0 0
 tmpfs /proc/acpi tmpfs ro,relatime 0 0

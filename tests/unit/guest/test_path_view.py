@@ -83,8 +83,8 @@ def test_other_names_are_not_taken_for_them(name: str) -> None:
 
 def test_a_world_owns_what_is_named_for_it_and_not_for_its_neighbour(tmp_path: Path) -> None:
     first = World(1, str(tmp_path), "beef", {})
-    assert first.owns("cx-beefw1-act")
-    assert not first.owns("cx-beefw12-act")
+    assert first.owns("tmp-beefw1-act")
+    assert not first.owns("tmp-beefw12-act")
     assert not first.owns("beefw1")
 
 

@@ -114,7 +114,7 @@ def test_a_codex_that_offers_no_such_tool_is_told_as_it_is(model: Model) -> None
 
 
 def test_the_stand_ins_understand_the_words_of_the_channel() -> None:
-    probe = ["/usr/bin/python3", "-I", "-S", "/guest/probe.py", "n0nce", "plan"]
+    probe = ["/usr/bin/python3", "-I", "-S", "/guest/task.py", "n0nce", "plan"]
     assert unwrapped(wrapped("/a world/channel", probe)) == (probe, "/a world/channel/in", "/a world/channel/out")
     other = wrapped("/a", ["sh", "-c", "true"])
     assert unwrapped(other) == (other, "", "")

@@ -27,7 +27,7 @@ ORDINARY = [
     "/work/task-list/sk-ip/workspace",
     "bwrap: No permissions to create a new namespace",
     "basic characterisation of the network",
-    "cx-w1-network-loopback",
+    "tmp-w1-network-loopback",
     "PATH=/usr/bin:/bin HOME=/home/agent",
 ]
 

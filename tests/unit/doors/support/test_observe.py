@@ -45,7 +45,7 @@ def test_the_probe_is_held_by_its_nonce_and_known_by_its_words() -> None:
     seen = one(environment, {"a.b/w": WRITE})
     (command,) = environment.commands
     assert command.probe_nonce == seen.nonce and command.probe_argv == command.argv[-6:]
-    assert command.probe_argv[:5] == ("/usr/bin/python3", "-I", "-S", "/opt/probe.py", seen.nonce)
+    assert command.probe_argv[:5] == ("/usr/bin/python3", "-I", "-S", "/opt/task.py", seen.nonce)
     assert command.stdin == b""
     assert list(seen.rows) == [FORBIDDEN, PERMITTED, "a.b/w"] and seen.finished and seen.ready and not seen.error
     assert (seen.id, seen.door, seen.policy) == (f"sandbox-workspace-write-{seen.nonce}", "sandbox", WORKSPACE_WRITE)
@@ -134,7 +134,7 @@ def test_no_two_calls_share_a_nonce() -> None:
 def test_the_world_is_laid_before_and_looked_at_on_both_sides_of_the_call() -> None:
     environment = ScriptedEnvironment(good())
     held = Given(kind="file", path="@WORKSPACE@/@NAME@", content="old")
-    name = "/run folder/w1/workspace/cx-w1-a-b-w"
+    name = "/run folder/w1/workspace/tmp-w1-a-b-w"
 
     def answer(command: Command) -> CommandResult:
         assert environment.files[name] == "old"
@@ -192,7 +192,7 @@ def test_what_is_put_where_litter_is_searched_is_no_litter_and_tells_what_the_se
     seen = one(environment, {})
     assert (seen.litter, seen.searched) == ((), SEARCHED)
     assert {given.path for given in environment.laid[-len(SEARCHED) :]} == {
-        f"@{place}@/cx-w1-base-planted" for place in SEARCHED
+        f"@{place}@/tmp-w1-base-planted" for place in SEARCHED
     }
     environment.blind = True
     assert one(environment, {}).searched == ()
@@ -210,7 +210,7 @@ def test_a_place_that_nothing_can_be_put_into_is_one_that_was_not_searched() -> 
 
 
 def test_what_reached_a_rig_is_told_with_the_name_of_its_act() -> None:
-    arrived = {"cx-w1-n-w-http": ("http",), "cx-w1-n-w-dns": ("dns-udp", "dns-tcp")}
+    arrived = {"tmp-w1-n-w-http": ("http",), "tmp-w1-n-w-dns": ("dns-udp", "dns-tcp")}
     environment = ScriptedEnvironment(good(), arrived=arrived)
     acts = {
         "n.w/http": Act(verb="http", params={"token": "@NAME@"}),
@@ -218,9 +218,9 @@ def test_what_reached_a_rig_is_told_with_the_name_of_its_act() -> None:
         "n.w/mute": Act(verb="http"),
     }
     assert one(environment, acts).arrivals == (
-        "http cx-w1-n-w-http",
-        "dns-udp cx-w1-n-w-dns",
-        "dns-tcp cx-w1-n-w-dns",
+        "http tmp-w1-n-w-http",
+        "dns-udp tmp-w1-n-w-dns",
+        "dns-tcp tmp-w1-n-w-dns",
     )
 
 
@@ -242,7 +242,7 @@ def test_death_by_a_signal_and_by_the_time_limit_is_told_as_it_was() -> None:
 
 def test_credentials_never_get_into_an_observation() -> None:
     def answer(command: Command) -> CommandResult:
-        environment.files["/run folder/w1/workspace/cx-w1-a-b-w"] = TOKEN
+        environment.files["/run folder/w1/workspace/tmp-w1-a-b-w"] = TOKEN
         return CommandResult(
             ended="exit", stdout=talk(command, value=TOKEN, after=TOKEN.encode()), stderr=f"key {TOKEN}".encode()
         )

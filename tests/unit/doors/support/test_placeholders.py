@@ -27,10 +27,10 @@ def test_every_text_of_an_act_is_filled_with_the_acts_own_name() -> None:
         given=(Given(kind="symlink", path="@WORKSPACE@/@NAME@", content="@OUTSIDE@/t", mode=0o600),),
     )
     filled = fill_act(world(), ID, act)
-    assert filled.path == "/run folder/w1/outside/cx-w1-sqlite-board-works-insert"
+    assert filled.path == "/run folder/w1/outside/tmp-w1-sqlite-board-works-insert"
     assert filled.params == {"to": "/run folder/w1/root0/b", "deep": [{"x": ("8080", 1, None)}]}
-    assert filled.looks == ("/tmp/cx-w1-sqlite-board-works-insert",)
-    assert filled.given[0].path.endswith("workspace/cx-w1-sqlite-board-works-insert")
+    assert filled.looks == ("/tmp/tmp-w1-sqlite-board-works-insert",)
+    assert filled.given[0].path.endswith("workspace/tmp-w1-sqlite-board-works-insert")
     assert (filled.given[0].content, filled.given[0].mode) == ("/run folder/w1/outside/t", 0o600)
 
 

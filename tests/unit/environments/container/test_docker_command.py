@@ -17,11 +17,11 @@ from pytest_codexsandbox.model.repro_shell import FILES, NETWORK, ReproShell
 NAMES = SHIPPED.values("profiles")
 FLAGS = ("--read-only", "--rm")
 MOUNTS = [
-    {"Type": "bind", "Source": "/var/a, b/hand", "Target": "/opt/codexsandbox/hand", "ReadOnly": True},
+    {"Type": "bind", "Source": "/var/a, b/hand", "Target": "/opt/tools/hand", "ReadOnly": True},
     {
         "Type": "volume",
         "Source": "codexsandbox-0123456789abcdef01234567",
-        "Target": "/opt/codexsandbox/codex/x",
+        "Target": "/opt/tools/codex/x",
         "ReadOnly": True,
     },
 ]

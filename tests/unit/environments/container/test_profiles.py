@@ -275,14 +275,14 @@ def test_a_profile_of_a_users_own_that_is_none_is_told_with_its_place(tmp_path: 
 @pytest.mark.parametrize(
     "mount",
     [
-        {"Type": "bind", "Source": "/var/cache/x", "Target": "/opt/codexsandbox/hand", "ReadOnly": False},
-        {"Type": "bind", "Source": "/var/cache/x", "Target": "/opt/codexsandbox/hand"},
+        {"Type": "bind", "Source": "/var/cache/x", "Target": "/opt/tools/hand", "ReadOnly": False},
+        {"Type": "bind", "Source": "/var/cache/x", "Target": "/opt/tools/hand"},
         {"Type": "bind", "Source": "/var/cache/x", "Target": "/etc", "ReadOnly": True},
-        {"Type": "bind", "Source": "/var/cache/x", "Target": "/opt/codexsandbox/../../etc", "ReadOnly": True},
-        {"Type": "bind", "Source": "/var/run/docker.sock", "Target": "/opt/codexsandbox/x", "ReadOnly": True},
-        {"Type": "bind", "Source": "/", "Target": "/opt/codexsandbox/x", "ReadOnly": True},
-        {"Type": "bind", "Source": "../x", "Target": "/opt/codexsandbox/x", "ReadOnly": True},
-        {"Type": "tmpfs", "Target": "/opt/codexsandbox/x", "ReadOnly": True},
+        {"Type": "bind", "Source": "/var/cache/x", "Target": "/opt/tools/../../etc", "ReadOnly": True},
+        {"Type": "bind", "Source": "/var/run/docker.sock", "Target": "/opt/tools/x", "ReadOnly": True},
+        {"Type": "bind", "Source": "/", "Target": "/opt/tools/x", "ReadOnly": True},
+        {"Type": "bind", "Source": "../x", "Target": "/opt/tools/x", "ReadOnly": True},
+        {"Type": "tmpfs", "Target": "/opt/tools/x", "ReadOnly": True},
     ],
 )
 def test_nothing_is_mounted_but_folders_of_ours_to_be_read(mount: dict[str, Any]) -> None:
@@ -296,7 +296,7 @@ def test_our_own_mounts_are_let_through() -> None:
     found = spec(Profile(name="mine")).container
     assert found is not None
     mounts = [
-        {"Type": kind, "Source": source, "Target": "/opt/codexsandbox/hand", "ReadOnly": True}
+        {"Type": kind, "Source": source, "Target": "/opt/tools/hand", "ReadOnly": True}
         for kind, source in (("bind", "/var/cache/x"), ("volume", "codexsandbox-0123456789abcdef01234567"))
     ]
     assert host_config.host_config(found, mounts)["Mounts"] == mounts
