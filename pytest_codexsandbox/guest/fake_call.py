@@ -126,6 +126,7 @@ class Call:
         code = wait_for(child)
         if "children:left" not in self.flaws:
             end_descendants()
+        self._leave_a_writer()
         self._litter()
         self._lose()
         return code
@@ -161,6 +162,20 @@ class Call:
         if "signals:pipe" not in self.flaws:  # Python ignores these two, and a command would inherit that
             for number in (signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(number, signal.SIG_DFL)
+
+    def _leave_a_writer(self) -> None:
+        """Leaves a process that writes outside five seconds later, where the flaw names a verb of this probe."""
+        late = {flaw.partition(":")[2] for flaw in self.flaws if flaw.startswith("late:")}
+        if not late or not is_probe(self.command) or not late & {str(act["verb"]) for act in self.acts()}:
+            return
+        if os.fork():
+            return
+        os.setsid()
+        for number in range(3):
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        time.sleep(5)
+        with open(os.path.join(os.path.dirname(os.getcwd()), "documents", "late"), "wb"):
+            os._exit(0)
 
     def _litter(self) -> None:
         places = {"workspace": self.policy["cwd"], "tmp": "/tmp", "root": (self.policy["roots"] or [""])[0]}

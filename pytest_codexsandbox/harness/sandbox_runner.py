@@ -84,7 +84,18 @@ def make_trial(
         reasons = (control_evidence(control[0], seen[0]),)
         reasons += canaries.evidence(cell, key.door, key.policy) if canaries else ()
     asks = asks_for_sandbox(key.policy)
-    return RealTrial(key, promise, seen=seen, control=control, started=started, standing=reasons, asks_for_sandbox=asks)
+    trial = RealTrial(
+        key, promise, seen=seen, control=control, started=started, standing=reasons, asks_for_sandbox=asks
+    )
+    if asks and _ends_by_itself(promise):
+        trial.nothing_outlives()
+    return trial
+
+
+def _ends_by_itself(promise: Promise) -> bool:
+    """Checks for a call of its own that no signal ends. The promises about signals look at processes themselves."""
+    call = promise.call
+    return call is not None and not call.interrupt_after
 
 
 def prefetch(cache: ObservationCache, key: Key) -> bool:

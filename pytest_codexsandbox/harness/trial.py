@@ -19,6 +19,7 @@ from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 OUTSIDE: Final = BASE_ACTS[FORBIDDEN].path
 # The last one: the fake Codexes give the command a path below /dev/null.
+OUTLIVES: Final = "no process of a call outlives it"
 REASONS: Final = ("Read-only file system", "Permission denied", "Operation not permitted", "Not a directory")
 
 
@@ -94,6 +95,16 @@ class RealTrial(SuiteTrial):
             reason=reason,
             direction="" if held else direction,
         )
+
+    def nothing_outlives(self) -> None:
+        """Adds a row for each call that left processes running although its control left none.
+
+        The agent ends them. Anywhere else they go on, without the call that they belong to: they can write later.
+        """
+        for copy, (seen, control) in enumerate(zip(self.seen, self.control, strict=True)):
+            if seen.survivors and not control.survivors:
+                self._add("", copy=copy, control="no process was left", control_held=True, held=False,
+                          claim=OUTLIVES, saw=f"left running: {listed_processes(seen)}", direction="leak")  # fmt: skip
 
     def confined(self, *, act: str = "", made: str = "") -> None:
         seen, control = self.observed(), self.controlled()
@@ -232,6 +243,10 @@ class RealTrial(SuiteTrial):
                 direction=direction,
             )
         )
+
+
+def listed_processes(seen: Observation) -> str:
+    return ", ".join(one.partition(":")[0] for one in seen.survivors)
 
 
 def what(spec: Act) -> str:

@@ -4,7 +4,7 @@ import signal
 
 from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Call
-from pytest_codexsandbox.model.policy import EVERY, READ_ONLY, WORKSPACE_WRITE
+from pytest_codexsandbox.model.policy import EVERY, READ_ONLY, SANDBOXED, WORKSPACE_WRITE
 
 SOURCE = "https://github.com/openai/codex/blob/main/codex-rs/cli/src/debug_sandbox.rs"
 LINUX = "https://github.com/openai/codex/tree/main/codex-rs/linux-sandbox"
@@ -236,6 +236,33 @@ def test_what_the_command_left_running_dies_with_the_call(trial: Trial) -> None:
         control=f"left running: {', '.join(outside)}" if outside else "no process was left",
         control_held=len(outside) > 1,
         direction="litter" if survivors else "denied",
+    )
+
+
+@promise(
+    "process.nothing-outlives-the-call",
+    kind="boundary",
+    severity="high",
+    source=f"{LINUX}/README.md",
+    policies=SANDBOXED,
+    acts={"status": Act(verb="status")},
+)
+def test_no_process_outlives_an_ordinary_call(trial: Trial) -> None:
+    """No process of Codex or of its command goes on after the call, where it could write later.
+
+    Source: codex-linux-sandbox: the command runs in a PID namespace of its own, `--die-with-parent`.
+    Control: the same command without a sandbox leaves no process.
+    """
+    left = [one.partition(":")[0] for one in trial.observed().survivors]
+    outside = [one.partition(":")[0] for one in trial.controlled().survivors]
+    trial.says(
+        "status",
+        claim="no process is left",
+        saw=f"left running: {', '.join(left)}" if left else "no process was left",
+        held=not left,
+        control=f"left running: {', '.join(outside)}" if outside else "no process was left",
+        control_held=trial.control_row("status").ok and not outside,
+        direction="leak",
     )
 
 
