@@ -19,7 +19,7 @@ from pytest_codexsandbox.matrix.budget import Budget, within
 from pytest_codexsandbox.matrix.expand import Expanded
 from pytest_codexsandbox.matrix.load import MatrixFile
 from pytest_codexsandbox.matrix.plan import make
-from pytest_codexsandbox.matrix.select import shipped_part
+from pytest_codexsandbox.matrix.select import calls_left_out, shipped_part
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key, NotPlanned
@@ -114,7 +114,9 @@ def make_plan(parts: RequestParts, found: Expanded) -> Plan:
         found.cells,
         tuple(parts.promises.values()),
         doors=parts.measured,
-        selection=msgspec.structs.replace(asked, without=matrix.skip),
+        selection=msgspec.structs.replace(
+            asked, without=matrix.skip, without_calls=calls_left_out(matrix.own_calls, parts.promises.values())
+        ),
         policies=matrix.policies,
         not_planned=found.not_planned,
         coverage=found.coverage,

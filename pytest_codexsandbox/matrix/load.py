@@ -44,6 +44,9 @@ def _default_doors() -> tuple[str, ...]:
     return (default_door("commands"),)
 
 
+EVERY_CALL: Final = ("*",)
+
+
 class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     description: str = ""
     environments: tuple[str, ...] = ()
@@ -53,6 +56,7 @@ class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     policies: tuple[str, ...] = tuple(POLICIES)
     generators: tuple[str, ...] = ()  # as for --codex-generator; `none`: Codex without a generator
     skip: tuple[str, ...] = ()
+    own_calls: tuple[str, ...] = EVERY_CALL
     exclude: tuple[Exclude, ...] = ()
 
 
@@ -65,6 +69,7 @@ class MatrixFile(msgspec.Struct, frozen=True, kw_only=True):
     releases: tuple[str, ...]
     generators: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()  # globs of promises that are not measured
+    own_calls: tuple[str, ...] = EVERY_CALL  # globs: of the promises with a call of their own, only these are measured
     exclude: tuple[Exclude, ...] = ()
     containers: Containers | None = None
     catalogue: Catalogue = axis_files.SHIPPED
@@ -110,6 +115,7 @@ def load(name_or_path: str) -> MatrixFile:
         catalogue=catalogue,
         path=path,
         skip=written.skip,
+        own_calls=written.own_calls,
         generators=written.generators,
         lock=lockfile.read(lockfile.path_of(path)) if containers is not None else None,
     )
@@ -179,6 +185,9 @@ def _check(file: TomlFile, written: _Written, catalogue: Catalogue) -> None:
     _axis(file, "releases", written.releases, None)
     if written.skip:
         _axis(file, "skip", written.skip, None)
+    for position, glob in enumerate(written.own_calls):
+        if glob in written.own_calls[:position]:
+            raise InputError(f"own_calls names {glob!r} twice", where=file.place("own_calls"))
     if written.generators:
         _axis(file, "generators", written.generators, None)
     for release in written.releases:

@@ -12,10 +12,12 @@ import msgspec
 
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.suggestions import did_you_mean
+from pytest_codexsandbox.model.promise import Promise
 
 STANDING: Final = ("start", "trust")  # topics that are in every plan
 _FILE: Final = "the matrix file's skip"
 _SKIPPED: Final = "skipped by the matrix file"
+_CALL_LEFT_OUT: Final = "needs a call of its own, and is not among the own_calls of the matrix file"
 USER: Final = "user."  # promises of a user's own tests, known once pytest has collected them
 
 
@@ -23,6 +25,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     without: tuple[str, ...] = ()  # what the matrix file itself skips
+    without_calls: tuple[str, ...] = ()  # ids of promises whose own calls the matrix file does not take
 
     @property
     def only_globs(self) -> tuple[str, ...]:
@@ -92,7 +95,21 @@ def _refuse_standing(option: str, glob: str, names: Names) -> None:
 def shipped_part(selection: Selection) -> Selection:
     """Drops the globs over a user's own tests. `check_user` checks them when the tests are known."""
     only, skip = (tuple(glob for glob in globs if not glob.startswith(USER)) for globs in _both(selection))
-    return Selection(only=only, skip=skip, without=selection.without)
+    return msgspec.structs.replace(selection, only=only, skip=skip)
+
+
+def calls_left_out(taken: Iterable[str], promises: Iterable[Promise]) -> tuple[str, ...]:
+    """Returns the promises with a Codex call of their own that fit no glob of a matrix file's `own_calls`."""
+    globs = tuple(taken)
+    own = tuple(promise.id for promise in promises if promise.call is not None)
+    for glob in globs:
+        if glob != "*" and not any(fnmatchcase(name, glob) for name in own):
+            raise InputError(
+                f"own_calls: {glob!r} fits no promise with a call of its own",
+                why=did_you_mean(glob, own),
+                next_step="codexsandbox plan -v   (lists them all)",
+            )
+    return tuple(name for name in own if not _any(globs, name))
 
 
 def check_user(selection: Selection, promises: Iterable[str]) -> None:
@@ -116,6 +133,7 @@ class Selector:
             {name for name in names.all if _any(globs, name)} for globs in _by_kind(selection.only_globs, names)
         ]
         self._skip = {name for name in names.all if _any(selection.skip_globs, name)}
+        self._without_calls = frozenset(selection.without_calls)
         self._without = {name for name in names.all if _any(selection.without, name)}
 
     def why_not(self, *, cell: str, door: str, policy: str, promise: str) -> str:
@@ -127,6 +145,8 @@ class Selector:
                 return f"--codex-skip excluded {name}"
             if name in self._without:
                 return _SKIPPED
+        if promise in self._without_calls:
+            return _CALL_LEFT_OUT
         mine = {cell, door, policy, promise}
         if all(group & mine for group in self._only):
             return ""

@@ -80,6 +80,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
         (GOOD + 'doors = ["unconfined"]\n', ":3:1 (doors)", "no 'unconfined'"),
         (GOOD + "policies = []\n", ":3:1 (policies)", "empty"),
         (GOOD + 'skip = ["sqlite.*", "sqlite.*"]\n', ":3:1 (skip)", "twice"),
+        (GOOD + 'own_calls = ["sqlite.*", "sqlite.*"]\n', ":3:1 (own_calls)", "twice"),
         ('environments = ["local"]\nreleases = ["0.163.0", "0.163.0"]\n', ":2:1 (releases)", "twice"),
         ('environments = ["local"]\nreleases = ["the newest"]\n', ":2:1 (releases)", "not a Codex release"),
         (GOOD + '[[exclude]]\nwhere = { codexx = "0.1" }\nwhy = "x"\n', ":4:1 (where)", "no axis 'codexx'"),
