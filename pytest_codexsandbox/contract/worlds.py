@@ -28,7 +28,7 @@ SQLITE = """
 """
 
 NOT_IN_A_CALL = ("PYTHON", "GUEST", "HIDDEN")  # the user's interpreter, our own programs outside, and a path of /proc
-TELLING = ("codexsandbox", "sandbox", "outside", "probe", "cx-")
+TELLING = ("codexsandbox", "outside", "probe", "cx-")
 
 
 def one(environment: Environment, world: World, path: str) -> PathState:
