@@ -318,7 +318,7 @@ class Door(Protocol):
 
     @abstractmethod
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
-        """Returns the command that runs `inner` under `policy` through this door. Pure."""
+        """Returns the command that runs `inner` under `policy` through this door, and the files that it needs. Pure."""
 
     @abstractmethod
     def observe(
@@ -329,11 +329,6 @@ class Door(Protocol):
     def lacks(self, able: Capabilities) -> str:
         """Explains why this Codex runs no command here, as far as that is known beforehand; "" where it may."""
         return ""
-
-    def lay(self, environment: Environment, policy: Policy, world: World) -> tuple[Given, ...]:
-        """Puts files into the world before a call. Returns them with placeholders filled in, so that they do not count
-        as leftovers."""
-        return ()
 
     def refuses(self, words: Sequence[str]) -> str:
         """Explains why the arguments with which a generator starts Codex cannot be passed on here; "" where they

@@ -9,8 +9,8 @@ from typing import Final
 
 from packaging.version import Version
 
+from pytest_codexsandbox.doors.support.codex_door import CodexDoor
 from pytest_codexsandbox.doors.support.codex_options import no_settings, settings_of
-from pytest_codexsandbox.doors.support.driven_door import ConversingDoor
 from pytest_codexsandbox.doors.support.driver_command import QUIET, as_words, driver_command, policy_of
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Call
@@ -27,9 +27,10 @@ REFUSED: Final = "`codex-linux-sandbox was required but not provided`"
 UNKNOWN: Final = "0.0.0"  # of a local build
 
 
-class AppServerDoor(ConversingDoor):
+class AppServerDoor(CodexDoor):
     name = "app-server"
     needs = ("app-server",)
+    reads_config_files = True
     default_for = ("files",)
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:

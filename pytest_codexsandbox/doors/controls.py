@@ -7,7 +7,6 @@ from typing import Final
 
 from pytest_codexsandbox.doors.support.call_settings import SEARCH_PATH, surroundings
 from pytest_codexsandbox.doors.support.observe import observe
-from pytest_codexsandbox.doors.support.placeholders import fill_launch
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.command import Command
@@ -27,14 +26,10 @@ class UnconfinedDoor(Door):
     name = "unconfined"
     is_control = True
     default_for = ("control",)
+    observe = observe
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
         return _command(tuple(inner), world, call, why="the control without a sandbox")
-
-    def observe(
-        self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
-    ) -> tuple[Observation, ...]:
-        return observe(self, environment, subject, policy, acts, call)
 
 
 class BareBwrapDoor(Door):
@@ -109,7 +104,7 @@ def _command(argv: tuple[str, ...], world: World, call: Call, *, why: str) -> Co
         stdin=call.stdin,
         timeout=call.timeout,
         interrupt_after=call.interrupt_after,
-        launch=fill_launch(world, call.launch),
+        launch=call.launch,
         why=why,
     )
 

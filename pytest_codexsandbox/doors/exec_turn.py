@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from pytest_codexsandbox.doors.support.call_settings import toml_text
+from pytest_codexsandbox.doors.support.codex_door import CodexDoor
 from pytest_codexsandbox.doors.support.codex_options import exec_words
-from pytest_codexsandbox.doors.support.driven_door import ConversingDoor
 from pytest_codexsandbox.doors.support.driver_command import QUIET, as_words, driver_command, policy_of
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command
@@ -20,8 +20,9 @@ from pytest_codexsandbox.protocols import Subject
 DRIVER: Final = "exec_turn_driver.py"
 
 
-class ExecDoor(ConversingDoor):
+class ExecDoor(CodexDoor):
     name = "exec"
+    reads_config_files = True
     default_for = ("options",)
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:

@@ -14,7 +14,6 @@ from typing import Final
 from pytest_codexsandbox.doors.support.call_settings import details_of, surroundings
 from pytest_codexsandbox.doors.support.codex_door import CodexDoor
 from pytest_codexsandbox.doors.support.codex_options import no_settings, settings_of
-from pytest_codexsandbox.doors.support.placeholders import fill_launch
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -81,7 +80,7 @@ def _command(
         stdin=call.stdin,
         timeout=call.timeout,
         interrupt_after=call.interrupt_after,
-        launch=fill_launch(world, call.launch),
+        launch=call.launch,
         why=f"codex sandbox under {why}",
     )
 

@@ -157,8 +157,8 @@ def _raise_error(body: Mapping[str, Any], op: str, where: str) -> None:
 
 
 def as_words(command: Command) -> dict[str, Any]:
-    words: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(command, stdin=b""))
-    del words["stdin"]
+    words: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(command, stdin=b"", files={}))
+    del words["stdin"], words["files"]
     return words
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from pytest_codexsandbox.model.act import Launch
+from pytest_codexsandbox.model.generator import GeneratedFile
 from pytest_codexsandbox.model.observation import ProcReading
 
 
@@ -20,6 +21,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     aside: bool = False  # it runs beside calls and leaves the shared folders alone: it waits for no turn there
     interrupt_after: float = 0.0
     launch: Launch = Launch()
+    files: dict[str, GeneratedFile] = {}  # path → what is put there before the start; paths have no placeholders
     output_limit: int = 64 * 1024 * 1024
     why: str = ""  # said in the error when it takes too long: "the battery of workspace-write"
 

@@ -10,11 +10,21 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.doors.support.call_output import exhausted_resource, parse
-from pytest_codexsandbox.doors.support.placeholders import fill, fill_act, in_order, looked_at, name_word, plan_word
+from pytest_codexsandbox.doors.support.driver_command import with_driver_error
+from pytest_codexsandbox.doors.support.placeholders import (
+    fill,
+    fill_act,
+    fill_launch,
+    in_order,
+    looked_at,
+    name_word,
+    plan_word,
+)
 from pytest_codexsandbox.errors import HarnessError, Unavailable
 from pytest_codexsandbox.model.act import Act, ActResult, Call, Given, PathState
 from pytest_codexsandbox.model.base_acts import CONFIGURED, FORBIDDEN, PLANTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, CommandResult
+from pytest_codexsandbox.model.generator import GeneratedFile
 from pytest_codexsandbox.model.observation import Observation, OutsideView, look_key
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.printed_text import text_of, text_of_end
@@ -102,13 +112,17 @@ class _Take:
     def prepare(self, subject: Subject, call: Call) -> Command:
         """Prepares everything up to the start: the command, the world's files, and the survey before the call."""
         inner = fill(self.world, call.argv, FORBIDDEN) if call.argv else (*self._probe(), *call.words)
-        self._command = self._door.command(subject, self._policy, self.world, inner, call)
-        if not call.argv:
-            self._command = msgspec.structs.replace(self._command, probe_nonce=self._nonce, probe_argv=inner)
-        self._laid = self._door.lay(self._environment, self._policy, self.world)
+        made = self._door.command(subject, self._policy, self.world, inner, call)
+        probe = {} if call.argv else {"probe_nonce": self._nonce, "probe_argv": inner}
+        self._command = msgspec.structs.replace(made, launch=fill_launch(self.world, made.launch), **probe)
+        self._laid = tuple(self._put(path, file) for path, file in made.files.items())
         given = [given for act in self._filled.values() for given in act.given]
         self._before = self._shown(self._environment.ready(self.world, given, self._places))
         return self._command
+
+    def _put(self, path: str, file: GeneratedFile) -> Given:
+        self._environment.put(path, file.content, file.mode)
+        return Given(kind="file", path=path, content=file.content.decode("utf-8", "replace"), mode=file.mode)
 
     def _probe(self) -> tuple[str, ...]:
         python, probe = self.world.values["PYTHON"], self.world.values["PROBE"]
@@ -128,7 +142,7 @@ class _Take:
         lacking = exhausted_resource(ended, said.rest, errnos=[row.errno for row in said.rows.values()])
         survey = self._survey()
         litter, searched = self._left_behind(survey.litter)
-        return Observation(
+        seen = Observation(
             id=self._id(),
             door=self._door.name,
             policy=self._policy.id,
@@ -162,6 +176,7 @@ class _Take:
             world=self.world,
             given={act_id: given for act_id, given in self._given() if given},
         )
+        return with_driver_error(seen) if self._command.channel else seen
 
     def _given(self) -> Iterator[tuple[str, tuple[Given, ...]]]:
         """Yields the created files, by the act that needs them; credentials are removed."""
