@@ -19,7 +19,7 @@ from pytest_codexsandbox.harness.machine_state_guard import Steady
 from pytest_codexsandbox.model.cell import EnvironmentSpec, SubjectSpec
 from pytest_codexsandbox.model.journal_lines import EnvironmentLine
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.protocols import Backend, Environment
+from pytest_codexsandbox.protocols import Backend, Environment, Subject
 from pytest_codexsandbox.registry import load_plugin
 
 IN_A_ROW: Final = 3  # environments that do not start, after which no other is tried
@@ -36,6 +36,7 @@ class EnvironmentPool:
         self.background: BackgroundCall[tuple[Observation, ...]] | None = None  # at most one, wherever it runs
         self._backends: dict[str, Backend] = {}
         self._open: dict[str, EnvironmentOpening] = {}
+        self._entered: dict[tuple[str, str], tuple[Environment, Subject, Subject]] = {}
         self._facts: dict[str, dict[str, Any]] = {}
         self._machine = Steady()
         self._errors: dict[str, CodexSandboxError] = {}
@@ -57,6 +58,16 @@ class EnvironmentPool:
         if self.background is not None:
             self.background.wait()
         return self.get(spec)
+
+    def enter(self, spec: EnvironmentSpec, subject: Subject) -> tuple[Environment, Subject]:
+        """Returns the environment, free for a call, and the Codex with its path inside."""
+        environment = self.acquire(spec)
+        key = (spec.id, subject.spec.label)
+        of_environment, of_subject, inside = self._entered.get(key, (None, None, subject))
+        if of_environment is not environment or of_subject is not subject:
+            inside = subject.inside(environment)
+            self._entered[key] = environment, subject, inside
+        return environment, inside
 
     def is_open(self, spec: EnvironmentSpec) -> bool:
         opening = self._open.get(spec.id)

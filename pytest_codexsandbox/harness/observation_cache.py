@@ -9,12 +9,11 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.fact_conditions import flatten
 from pytest_codexsandbox.diagnosis.sandbox_state import assess, assess_command, with_bwrap_used
-from pytest_codexsandbox.errors import EnvironmentLost, HarnessError
+from pytest_codexsandbox.errors import CodexSandboxError, EnvironmentLost, HarnessError
 from pytest_codexsandbox.harness.background_call import BackgroundCall
 from pytest_codexsandbox.harness.batteries import SHARED, acts_of, batteries_of
 from pytest_codexsandbox.harness.codex_resolver import OneSubject, Resolver
 from pytest_codexsandbox.harness.event_sink import EventSink
-from pytest_codexsandbox.harness.memo import Kept, memoize
 from pytest_codexsandbox.harness.worker_resources import WorkerOptions, WorkerResources
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -26,6 +25,7 @@ from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.protocols import Door, Subject, WriteConfig
 
 T = TypeVar("T")
+Kept = dict[Any, Any]
 GroupKey = tuple[str, str, str, str]
 """A cell, a door, a policy and a group."""
 ControlKey = tuple[str, str, int]
@@ -110,7 +110,7 @@ class ObservationCache:
         """Returns the door of a cell. In a cell with a generator, a policy is requested only by the configuration that
         the generator writes. The generator has written when this returns: calls run in any thread, generators one after
         the other."""
-        door = self.resources.door(name)
+        door = self.codex_at(cell, name).door
         if not cell.subject.generator or door.is_control or self._configs is None:
             return door
         write = self._configs.writer(cell, policy)
@@ -191,7 +191,7 @@ class ObservationCache:
         battery = self.batteries[policy, group]
         # A control needs some policy's name and no policy's effect; roots of every policy exist in its world.
         asked = POLICIES[policy or "danger-full-access"]
-        environment, subject = self.resources.enter(cell)
+        environment, subject = self.pool.enter(cell.environment, self.programs.subject(cell.subject))
         observe = self.door_of(cell, door, policy).observe
 
         def perform() -> tuple[Observation, ...]:
@@ -212,7 +212,7 @@ class ObservationCache:
         finally:
             self.pool.report_change(spec)
         if policy:
-            self.resources.check(cell, observations)
+            self.programs.check(cell, observations)
             if group == SHARED and POLICIES[policy].sandboxed:
                 self.pool.check_battery(spec, cell.subject, door, observations)
             events.pending.seconds_in_codex += max((one.seconds for one in observations), default=0.0)
@@ -235,7 +235,7 @@ class ObservationCache:
         return self._prepared(cell, door, policy, group)()
 
     def _outside(self, cell: Cell, acts: Mapping[str, Act], call: Call) -> Observation:
-        environment, subject = self.resources.enter(cell)
+        environment, subject = self.pool.enter(cell.environment, self.programs.subject(cell.subject))
         try:
             asked = POLICIES["danger-full-access"]
             (seen,) = self.resources.control_door.observe(environment, subject, asked, acts, call)
@@ -277,6 +277,20 @@ class ObservationCache:
     def _runs_a_command(self, group: str) -> bool:
         call = self.promises[group].call
         return call is not None and bool(call.argv)
+
+
+def memoize(kept: Kept, key: object, make: Callable[[], T]) -> T:
+    """Returns the kept result, or makes it now. An error is kept as well: what is unavailable is not tried again for
+    every promise."""
+    if key not in kept:
+        try:
+            kept[key] = make()
+        except CodexSandboxError as fault:
+            kept[key] = fault
+    found: T | CodexSandboxError = kept[key]
+    if isinstance(found, CodexSandboxError):
+        raise found.with_traceback(None)  # else its traceback would grow with each raise
+    return found
 
 
 @contextmanager

@@ -45,7 +45,6 @@ class WorkerResources:
         self._owns_pool = pool is None
         self.pool = pool or EnvironmentPool(options.folder, options.cache, programs=self.programs, events=events)
         self._doors: dict[str, Door] = {}
-        self._entered: dict[str, tuple[Environment, Subject]] = {}
 
     def door(self, name: str) -> Door:
         if name not in self._doors:
@@ -59,11 +58,7 @@ class WorkerResources:
 
     def enter(self, cell: Cell) -> tuple[Environment, Subject]:
         """Returns the environment of a cell, free for a call, and its Codex with its path inside."""
-        environment = self.pool.acquire(cell.environment)
-        entered = self._entered.get(cell.id)
-        if entered is None or entered[0] is not environment:
-            entered = self._entered[cell.id] = environment, self.programs.subject(cell.subject).inside(environment)
-        return entered
+        return self.pool.enter(cell.environment, self.programs.subject(cell.subject))
 
     def check(self, cell: Cell, seen: Sequence[Observation] = ()) -> None:
         """Raises HarnessError after calls that may have run another program than the reported one, or on a machine

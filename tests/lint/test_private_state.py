@@ -102,7 +102,7 @@ def test_each_exemption_is_used_and_explained() -> None:
         "self.cache._kept",
         "made._x = 1",
         "getattr(other, '_kept')",
-        "from pytest_codexsandbox.harness.memo import _x",
+        "from pytest_codexsandbox.harness.trial import _x",
     ],
 )
 def test_it_is_found(line: str) -> None:

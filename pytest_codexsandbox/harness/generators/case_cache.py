@@ -24,7 +24,7 @@ from pytest_codexsandbox.harness.generators.enforcement_key import (
 )
 from pytest_codexsandbox.harness.generators.kept_settings import with_user_settings
 from pytest_codexsandbox.harness.generators.path_mapping import meant, readable, written
-from pytest_codexsandbox.harness.memo import Kept, memoize
+from pytest_codexsandbox.harness.observation_cache import Kept, memoize
 from pytest_codexsandbox.harness.worker_resources import WorkerResources
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet, policy_of
 from pytest_codexsandbox.matrix.request_channels import UNTOLD
