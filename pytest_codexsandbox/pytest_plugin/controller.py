@@ -193,7 +193,8 @@ class Controller:
         if carried.record is not None:
             self.nodeids[carried.record.key] = report.nodeid
             self.records.append(carried.record)
-            self.onlookers.show(carried.record)
+            if self.config.hook.pytest_codexsandbox_record.get_hookimpls():
+                self.onlookers.show(carried.record)
 
     # ---- the end
     @pytest.hookimpl(tryfirst=True)

@@ -21,7 +21,7 @@ from pytest_codexsandbox.model.printed_text import text_of
 from pytest_codexsandbox.model.private_paths import PrivatePaths
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.redact import redact, redact_bytes
-from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run
+from pytest_codexsandbox.pytest_plugin.run import RUN, PytestRun
 
 TRIAL = pytest.StashKey[Any]()  # a suite_protocols.SuiteTrial
 NOT_APPLICABLE = pytest.StashKey[str]()
@@ -37,7 +37,8 @@ _FOUND_TOO_LATE: Final = (
 def open_trial(request: pytest.FixtureRequest) -> Any:
     """Returns the trial of the item's key, as its suite makes it. Skips what the plan or a probe rules out, and records
     it as n/a with the reason."""
-    run, key, stash = get_run(request.config), _key(request), request.node.stash
+    key, stash = _key(request), request.node.stash
+    run = request.config.stash[RUN]
     if run.plan is not None and (planned := run.plan.not_applicable.get(str(key), "")):
         _not_applicable(request, planned)
     if FAULT in stash:
@@ -183,7 +184,7 @@ def open_sandbox(request: pytest.FixtureRequest) -> Iterator[CodexSandbox]:
     trial: RealTrial = open_trial(request)
     if trial.started.state in ("failed", "unknown"):
         pytest.skip(f"blocked: {trial.started.why}")
-    yield CodexSandbox(get_run(request.config), trial)
+    yield CodexSandbox(request.config.stash[RUN], trial)
 
 
 def _as_utf8(found: PathState) -> str:
