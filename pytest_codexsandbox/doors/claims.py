@@ -282,13 +282,8 @@ def overridden_by_us(config: bytes) -> bool:
     return not isinstance(features, dict) or not _OURS.isdisjoint(features)
 
 
-def same_policy(one: Claim, other: Claim) -> bool:
-    """Checks whether two claims permit a command the same. If so, enforcement is measured once for many files."""
-    return effective(one) == effective(other)
-
-
 def effective(claim: Claim) -> tuple[Any, ...]:
-    """Returns all parts of a claim that decide about a command.
+    """Returns all parts of a claim that decide about a command. Files with equal parts are measured once.
 
     A file may decide by more than its policy (a feature, a variable, a hook). So only settings that surely have no
     effect are left out.

@@ -32,7 +32,7 @@ from pytest_codexsandbox.releases.cache_files import (
     tree_digest,
     write_whole,
 )
-from pytest_codexsandbox.releases.locks import exclusive, hold, is_unused, shared, use_lock
+from pytest_codexsandbox.releases.locks import exclusive, hold, is_unused, use_lock
 from pytest_codexsandbox.system import locks
 
 BUILD_PATIENCE: Final = 1800.0  # seconds that a worker waits for the one that downloads
@@ -203,10 +203,3 @@ def entries(cache: Path | None = None) -> tuple[Entry, ...]:
 
 def prune(limit: int, cache: Path | None = None) -> tuple[Entry, ...]:
     return Store(cache or cache_folder()).prune(limit)
-
-
-@contextmanager
-def in_use(entry: Entry) -> Iterator[bool]:
-    """Keeps the entry from being pruned during the block. False: it is gone already."""
-    with shared(entry) as there:
-        yield there

@@ -19,8 +19,8 @@ from pytest_codexsandbox.model.policy import (
 from pytest_codexsandbox.selftest.fake import Fake
 
 
-def mute(name: str, wrong: str, *, flaws: tuple[str, ...] = (), patience: float = 1.0) -> Fake:
-    return Fake(name=name, wrong=wrong, kind="mute", conduct=name, flaws=flaws, patience=patience)
+def mute(name: str, wrong: str, *, patience: float = 1.0) -> Fake:
+    return Fake(name=name, wrong=wrong, kind="mute", conduct=name, patience=patience)
 
 
 def mutant(

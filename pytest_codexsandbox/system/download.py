@@ -141,8 +141,8 @@ def download(
         stream.finish()
 
 
-def read_json(url: str, *, headers: Mapping[str, str] | None = None, patience: float = PATIENCE) -> Any:
-    with _opened(url, headers or {}, patience) as (source, _), _told(url, patience):
+def read_json(url: str, *, headers: Mapping[str, str] | None = None) -> Any:
+    with _opened(url, headers or {}, PATIENCE) as (source, _), _told(url, PATIENCE):
         text = source.read(64 << 20)
     try:
         return json.loads(text)

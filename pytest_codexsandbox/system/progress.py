@@ -1,6 +1,5 @@
 """Progress of downloads and builds: bars on a terminal, single lines in a log, or nothing."""
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -128,6 +127,5 @@ def _bars(stream: TextIO) -> Any:
     return Progress(*columns, TimeElapsedColumn(), console=Console(file=stream), transient=True)
 
 
-def progress_on(stream: TextIO | None = None) -> Progress:
-    stream = stream or sys.stderr
+def progress_on(stream: TextIO) -> Progress:
     return BarProgress(stream) if stream.isatty() else LineProgress(stream)

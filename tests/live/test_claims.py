@@ -5,14 +5,12 @@ import time
 import pytest
 
 from pytest_codexsandbox.doors.app_server import AppServerDoor
-from pytest_codexsandbox.doors.claims import Claimant, same_policy
+from pytest_codexsandbox.doors.claims import Claimant, effective
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.generator import GeneratedFile
 from pytest_codexsandbox.model.policy import POLICIES, WORKSPACE_WRITE
 from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import local_environment
-
-pytestmark = pytest.mark.live
 
 
 def test_each_mode_is_said_with_its_roots_and_its_network(claimant: Claimant) -> None:
@@ -166,12 +164,17 @@ def test_many_files_are_asked_about_by_few_servers(
             assert (claim.config["model"], claim.fresh) == (f"m{number}", False)
 
 
-def test_same_policy_sees_what_decides_and_nothing_else(claimant: Claimant) -> None:
-    one = claimant.claim(b'sandbox_mode = "workspace-write"\n')
-    assert same_policy(one, claimant.claim(b'# other bytes\nsandbox_mode = "workspace-write"\nmodel = "m"\n'))
-    assert not same_policy(
-        one, claimant.claim(b'sandbox_mode = "workspace-write"\nsandbox_workspace_write.network_access = true\n')
+def test_only_what_decides_tells_claims_apart(claimant: Claimant) -> None:
+    mode = b'sandbox_mode = "workspace-write"\n'
+    one, same, other = (
+        effective(claimant.claim(config))
+        for config in (
+            mode,
+            b"# other bytes\n" + mode + b'model = "m"\n',
+            mode + b"sandbox_workspace_write.network_access = true\n",
+        )
     )
+    assert one == same != other
 
 
 def test_the_door_is_named_by_which_a_release_is_left_out() -> None:

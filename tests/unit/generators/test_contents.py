@@ -19,8 +19,8 @@ MANY = 435
 USER = b'model = "x"\n'
 
 
-def skills(word: bytes = b"", count: int = MANY) -> Files:
-    return {f"@CODEX_HOME@/skills/{n:03}.md": state(b"%d %s " % (n, word) + b"words " * 300) for n in range(count)}
+def skills(word: bytes) -> Files:
+    return {f"@CODEX_HOME@/skills/{n:03}.md": state(b"%d %s " % (n, word) + b"words " * 300) for n in range(MANY)}
 
 
 def brings(*words: bytes, config: bytes = USER) -> CaseRun:

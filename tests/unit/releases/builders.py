@@ -160,8 +160,9 @@ class Machine:
         ("features", "--help"): "Usage: codex features <COMMAND>\n",
     }
 
-    def __init__(self, *, npm: Mapping[str, Any] | None = None, pypi: Mapping[str, Any] | None = None) -> None:
-        self.npm, self.pypi = dict(npm or {}), dict(pypi or {})
+    def __init__(self, *, npm: Mapping[str, Any] | None = None) -> None:
+        self.npm: dict[str, Any] = dict(npm or {})
+        self.pypi: dict[str, Any] = {}
         self.commands: list[Command] = []
 
     def __call__(self, command: Command) -> CommandResult:

@@ -11,7 +11,7 @@ from pytest_codexsandbox.registry import cache_folder
 from pytest_codexsandbox.releases import disk_space, locks
 from pytest_codexsandbox.releases.cache_entry import Entry, Origin
 from pytest_codexsandbox.releases.cache_files import PackageFile, sha256_of
-from pytest_codexsandbox.releases.store import Store, entries, in_use, prune
+from pytest_codexsandbox.releases.store import Store, entries, prune
 from tests.unit.releases.builders import age, leftovers
 
 
@@ -78,18 +78,18 @@ def test_the_least_recently_used_go_first_and_only_as_many_as_needed(store: Stor
 
 def test_using_an_entry_makes_it_the_most_recent(store: Store) -> None:
     first, second = put(store, "0.1.0", b"one", used=100), put(store, "0.2.0", b"two", used=200)
-    with in_use(first) as there:
+    with locks.shared(first) as there:
         assert there
     assert [entry.id for entry in store.entries()] == [second.id, first.id]
 
 
 def test_an_entry_in_use_is_never_pruned(store: Store) -> None:
     entry, other = put(store, "0.1.0", b"one", used=100), put(store, "0.2.0", b"two", used=200)
-    with in_use(entry), in_use(entry):
+    with locks.shared(entry), locks.shared(entry):
         assert [gone.id for gone in store.prune(0)] == [other.id]
         assert Path(entry.program).is_file()
     assert [gone.id for gone in store.prune(0)] == [entry.id]
-    with in_use(entry) as there:
+    with locks.shared(entry) as there:
         assert not there
 
 
@@ -98,7 +98,7 @@ def test_a_dry_run_tells_what_would_go_and_leaves_no_trace(store: Store) -> None
     locks.use_lock(never).unlink()
     assert [gone.id for gone in store.prune(0, dry_run=True)] == [never.id, used.id]
     assert not locks.use_lock(never).exists()  # its time would be the last use
-    with in_use(never):
+    with locks.shared(never):
         assert [gone.id for gone in store.prune(0, dry_run=True)] == [used.id]
     assert {entry.id for entry in store.entries()} == {used.id, never.id}
 

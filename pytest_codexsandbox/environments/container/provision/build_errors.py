@@ -129,12 +129,12 @@ def short(problem: Unavailable) -> str:
     return problem.why.partition(": ")[0] or problem.what
 
 
-def tail(text: str, *, marks: tuple[str, ...] = (), limit: int = 300) -> str:
+def tail(text: str, *, marks: tuple[str, ...] = ()) -> str:
     """Returns the last significant lines."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     picked = [line for line in lines if line.startswith(marks)] if marks else []
     telling = [line for line in picked if not _FRAME.search(line)]
-    return " · ".join(line[:200] for line in dict.fromkeys((telling or picked or lines)[-2:]))[:limit]
+    return " · ".join(line[:200] for line in dict.fromkeys((telling or picked or lines)[-2:]))[:300]
 
 
 def _mirror_hint(image: ImageSpec) -> str:

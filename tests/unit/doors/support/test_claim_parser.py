@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_codexsandbox.doors.claims import effective, same_policy
+from pytest_codexsandbox.doors.claims import effective
 from pytest_codexsandbox.doors.support.claim_parser import claim_of, shown, told
 from pytest_codexsandbox.model.generator import Claim
 from tests.fakes.scripted import world
@@ -89,6 +89,6 @@ def test_what_does_not_decide_about_a_command_makes_no_other_policy() -> None:
     other = claim_of(
         {"model": "m"}, {"sandbox": {"type": "readOnly"}, "approvalPolicy": "never"}, (), WORLD, fresh=False
     )
-    assert same_policy(one, other)
+    assert effective(one) == effective(other)
     tables = ({"permissions": {"p": {"filesystem": {"/a": access}}}} for access in ("read", "write"))
     assert len({effective(claim_of(table, {"sandbox": {}}, (), WORLD, fresh=True)) for table in tables}) == 2

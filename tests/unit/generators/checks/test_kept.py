@@ -48,8 +48,8 @@ def test_a_network_that_is_kept_is_not_one_that_was_switched_on() -> None:
     )
 
 
-def kept_argv(argv: tuple[str, ...], before: bytes = MINE) -> CaseRun:
-    return msgspec.structs.replace(ended_story(argv, asked("@ROOT0@"), before), row=KEEPS)
+def kept_argv(argv: tuple[str, ...]) -> CaseRun:
+    return msgspec.structs.replace(ended_story(argv, asked("@ROOT0@"), MINE), row=KEEPS)
 
 
 @pytest.mark.parametrize(
