@@ -11,6 +11,14 @@ from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import installed_codex, local_environment, run_folder
 
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.live)
+
 
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Environment]:

@@ -10,7 +10,6 @@ from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.model.generator import Case, CaseRun, Declaration, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 
-pytestmark = pytest.mark.live
 # What is seen in three runs on one file. The rest needs a real Codex, another writer, or somebody who looks meanwhile.
 SEEN_HERE = [bad for bad in BAD if bad.kind == "caught" and set(bad.caught_by) & CHECKS.keys()]
 PREVENTED = [bad for bad in BAD if bad.kind == "prevented"]

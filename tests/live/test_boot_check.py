@@ -12,8 +12,6 @@ from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.diagnosis import boot
 from pytest_codexsandbox.releases.installed_package import find
 
-pytestmark = pytest.mark.live
-
 
 class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:

@@ -14,7 +14,6 @@ from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.fakes.machine import installed_codex, run_folder
 from tests.live.builders import GENEROUS, WISH, sh
 
-pytestmark = pytest.mark.live
 ADD = "codex mcp add demo -- npx demo"
 SERVER = b'[mcp_servers.demo]\ncommand = "npx"\nargs = ["demo"]\n'
 NONE = Case(id="none", why="there is no file", config=None)

@@ -25,8 +25,6 @@ from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, PlanLine,
 from pytest_codexsandbox.model.policy import NETWORK, READ_ONLY
 from pytest_codexsandbox.registry import cache_folder, data_folder, doors
 
-pytestmark = pytest.mark.live
-
 
 def test_the_doctor_starts_a_sandbox_under_two_policies_and_says_what_it_saw(
     capsys: pytest.CaptureFixture[str],

@@ -16,7 +16,6 @@ from pytest_codexsandbox.registry import cache_folder
 from tests.fakes.machine import installed_codex, run_folder
 from tests.unit.generators.corpus_builders import OF_CODEX, asked
 
-pytestmark = pytest.mark.live
 _LIMIT = 60  # seconds for one answer
 
 

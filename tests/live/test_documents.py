@@ -10,7 +10,6 @@ from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.model.generator import Case, CaseRun, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 
-pytestmark = pytest.mark.live
 WISH = Intent(roots=("@ROOT0@",), network=True)
 
 

@@ -13,7 +13,6 @@ from pytest_codexsandbox.protocols import Door, Environment, Subject
 from pytest_codexsandbox.registry import load_plugin, measured_doors
 from tests.fakes.toy_door import ToyDoor
 
-pytestmark = pytest.mark.live
 PLACES = ("WORKSPACE", "OUTSIDE", "ROOT0", "SIBLING", "HOME", "TMP", "TMPDIR")
 BATTERY = {f"door.places/{name.lower()}": Act(verb="write", path=f"@{name}@/@NAME@") for name in PLACES} | {
     "door.network/http": Act(verb="http", params={"port": "@HTTP@", "token": "@NAME@"}),

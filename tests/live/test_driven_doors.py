@@ -25,7 +25,6 @@ from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Environment, Subject
 
-pytestmark = pytest.mark.live
 DOORS = (AppServerDoor(), ExecDoor())
 PLACES = ("WORKSPACE", "OUTSIDE", "ROOT0", "SIBLING")
 ACTS = {f"driven.places/{name.lower()}": Act(verb="write", path=f"@{name}@/@NAME@") for name in PLACES} | {

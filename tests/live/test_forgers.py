@@ -3,8 +3,6 @@
 import sys
 from collections.abc import Callable
 
-import pytest
-
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.harness.trial_runner import run_promises
 from pytest_codexsandbox.harness.worker_resources import WorkerOptions
@@ -20,7 +18,6 @@ from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.selftest.fake_codex_script import GUEST
 from tests.fakes.machine import installed_codex, run_folder
 
-pytestmark = pytest.mark.live
 LEAKING = ("network.ip-socket-refused", "network.loopback-http-refused")
 # Codex with the network on; before the probe says what its sockets did, somebody else says that they were refused.
 SPEAKS_FIRST = """#!{python} -IS

@@ -12,8 +12,6 @@ from pytest_codexsandbox.model.generator import CONFIG
 from tests.fakes.machine import run_folder
 from tests.live.builders import first, how, processes, told
 
-pytestmark = pytest.mark.live
-
 
 @pytest.fixture(scope="module", params=["confined", "unconfined"])
 def shop(request: pytest.FixtureRequest) -> Iterator[CaseRunner]:

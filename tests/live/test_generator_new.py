@@ -13,7 +13,6 @@ from pytest_codexsandbox.matrix.generator_specs import of_file
 from pytest_codexsandbox.model.generator import CONFIG, Intent
 from tests.fakes.machine import run_folder
 
-pytestmark = pytest.mark.live
 ORDINARY = ("01-", "02-", "05-", "06-", "15-", "36-", "43-", "64-symlink", "65-mode-06")
 
 

@@ -7,8 +7,6 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 
-pytestmark = pytest.mark.live
-
 
 @pytest.fixture(autouse=True)
 def _a_screen(monkeypatch: pytest.MonkeyPatch) -> None:

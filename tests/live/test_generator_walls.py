@@ -19,8 +19,6 @@ from pytest_codexsandbox.model.generator import CONFIG, Case, Intent
 from pytest_codexsandbox.model.generator_spec import FOLDERS, Generator, Spec
 from tests.fakes.machine import run_folder
 
-pytestmark = pytest.mark.live
-
 
 @pytest.fixture
 def folder() -> Iterator[Path]:

@@ -19,8 +19,6 @@ from pytest_codexsandbox.model.generator_spec import Generator, Spec
 from tests.fakes.machine import run_folder
 from tests.live.builders import CASE, GENEROUS, first, how, processes, python, sh, told
 
-pytestmark = pytest.mark.live
-
 
 @pytest.fixture(scope="module", params=["confined", "unconfined"])
 def shop(request: pytest.FixtureRequest) -> Iterator[CaseRunner]:

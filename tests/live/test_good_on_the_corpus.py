@@ -9,7 +9,6 @@ from pytest_codexsandbox.matrix import decision_table, generator_files, generato
 from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.model.generator import Case, CaseRun, Intent
 
-pytestmark = pytest.mark.live
 RELEASE = "0.163.0"
 WISH = Intent(roots=("@ROOT0@",))
 CASES = shipped_cases()

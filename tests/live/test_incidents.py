@@ -18,7 +18,6 @@ from pytest_codexsandbox.registry import cache_folder
 from tests.fakes.machine import installed_codex
 from tests.live.incident_builders import Asked, Happened, have, run
 
-pytestmark = pytest.mark.live
 ROOTS = "workspace-write-roots"
 REPORTED = "0.130.0"
 

@@ -9,7 +9,6 @@ import pytest
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.doors.claims import Claimant
 
-pytestmark = pytest.mark.live
 SAYS, DOES = "effective.says-what-was-asked", "effective.does-what-was-asked"
 MODE = 'sandbox_mode = "workspace-write"'
 TOOL = f"""

@@ -25,7 +25,6 @@ from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.system import process
 from tests.fakes.machine import installed_codex, local_environment
 
-pytestmark = pytest.mark.live
 ID = "process.kernel-settings-out-of-reach"
 SETTING = "/proc/sys/kernel/core_pattern"
 TYPED = ("sh", "-c", ': >> "$1"', "sh", SETTING)

@@ -7,7 +7,6 @@ import pytest
 
 from pytest_codexsandbox.cli import main
 
-pytestmark = pytest.mark.live
 DOES = "effective.does-what-was-asked"
 
 

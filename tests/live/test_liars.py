@@ -15,7 +15,6 @@ from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.releases.resolve import resolve
 from tests.fakes.machine import installed_codex, run_folder
 
-pytestmark = pytest.mark.live
 OWN_CALL = "process.exit-code-kept"
 BOUNDARY = "protected.rename-refused"  # with a call of its own too
 COMMAND = "process.missing-command-is-named"  # its call runs a command and no probe

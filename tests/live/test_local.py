@@ -14,8 +14,6 @@ from pytest_codexsandbox.model.policy import POLICIES, READ_ONLY, WORKSPACE_WRIT
 from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import installed_codex, local_environment
 
-pytestmark = pytest.mark.live
-
 
 @pytest.fixture(scope="module")
 def environment() -> Iterator[Environment]:

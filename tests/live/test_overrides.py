@@ -13,8 +13,6 @@ from pytest_codexsandbox.generators.checks.cli_overrides import words
 from pytest_codexsandbox.registry import cache_folder
 from tests.fakes.machine import installed_codex, run_folder
 
-pytestmark = pytest.mark.live
-
 READ = (
     ("model=abc",), ("model= 'a b' ",), ("model=''x''",), ('model=a"b"',), ("model=",), (" model = abc ",),
     ("model=x\ny=2",), ('model="x"\ny=2',), ("x.y={a=1}", "x.z=2"), ("x={a=1}", "x={b=2}"), ("x=[1,2]", "x=[3]"),

@@ -30,8 +30,6 @@ from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.system.download import NotReached, NotThere
 from tests import needs
 
-pytestmark = pytest.mark.live
-
 USERS = b"""\
 # mine
 model = "gpt-5"  # the big one

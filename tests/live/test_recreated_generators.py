@@ -24,7 +24,6 @@ from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import run_folder
 
-pytestmark = pytest.mark.live
 Generate = Callable[[Request], Result]
 PLAIN = b'# mine\nmodel = "gpt-5.5"\n\n[mcp_servers.user]\ncommand = "user"\n'
 BOARD, SIBLING = "@ROOT0@/kanban.db", "@SIBLING@/kanban.db"

@@ -20,8 +20,6 @@ from pytest_codexsandbox.releases.user_binaries import candidate
 from pytest_codexsandbox.system.progress import Progress
 from tests.unit.releases.builders import Registry, registry, sha512, tgz
 
-pytestmark = pytest.mark.live
-
 FAKE = """#!/bin/sh
 case "$*" in
   --version) echo "codex-cli 0.136.0" ;;

@@ -23,7 +23,6 @@ from pytest_codexsandbox.protocols import Door, Environment, Subject
 from pytest_codexsandbox.system import process
 from tests.fakes.machine import run_folder
 
-pytestmark = pytest.mark.live
 # Without /tmp and $TMPDIR: calls that share /tmp and not $TMPDIR disturb each other there, and tests run side by side.
 QUIET = Policy(id="quiet", mode="workspace-write", exclude_slash_tmp=True, exclude_tmpdir=True)
 QUIET_NETWORK = Policy(

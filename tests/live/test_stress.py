@@ -21,8 +21,6 @@ from pytest_codexsandbox.releases import installed_package
 from tests.fakes.machine import run_folder
 from tests.live.builders import GENEROUS
 
-pytestmark = pytest.mark.live
-
 CASE = Case(id="ordinary", why="an ordinary file", config=USER)
 NO_STRACE = Tracer(why="needs strace (apt install strace)")
 EARLIER = "pytest_codexsandbox.generators.bad.bad_writes:earlier_words"

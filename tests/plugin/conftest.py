@@ -86,6 +86,21 @@ class Matrix:
         )
         return self.done(done.returncode, done.stdout.decode(errors="replace"), folder)
 
+    def codexsandbox(
+        self, *words: str, folder: Path, env: dict[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        """Runs a command of the product."""
+        return subprocess.run(
+            [sys.executable, "-m", "pytest_codexsandbox", *words],
+            cwd=folder,
+            env=self.environment(env or {}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+
     def start(
         self,
         *words: str,

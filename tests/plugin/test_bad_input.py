@@ -2,7 +2,6 @@
 
 import os
 import stat
-import sys
 import textwrap
 from pathlib import Path
 
@@ -154,21 +153,11 @@ def test_a_report_folder_that_cannot_be_written_is_said_before_anything_runs(mat
 
 
 def test_another_schemas_journal_is_refused(matrix: Matrix) -> None:
-    import subprocess
-
     folder = matrix.prepare(
         {"old.ndjson": '{"line": "run", "schema": 99, "id": "x", "started": ""}\n', "bad.ndjson": "\x00"}
     )
     for name in ("old.ndjson", "bad.ndjson", "gone.ndjson"):
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest_codexsandbox", "report", name],
-            cwd=folder,
-            env=matrix.environment({}),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = matrix.codexsandbox("report", name, folder=folder)
         assert done.returncode == 4, done.stderr
         assert name in done.stdout + done.stderr
         assert "Traceback" not in done.stderr

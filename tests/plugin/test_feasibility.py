@@ -2,8 +2,6 @@
 
 import contextlib
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,14 +79,7 @@ def test_an_engine_that_is_deaf_is_not_waited_for(matrix: Matrix, tmp_path: Path
 
 def test_the_plan_ends_with_the_same_error(matrix: Matrix, tmp_path: Path) -> None:
     env = {"DOCKER_HOST": "unix:///nonexistent.sock", "CODEXSANDBOX_CACHE": str(tmp_path / "cold")}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest_codexsandbox", "plan", "pull-request"],
-        env=matrix.environment(env),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
+    done = matrix.codexsandbox("plan", "pull-request", folder=tmp_path, env=env)
     assert done.returncode == 4, done.stdout
     assert done.stdout == ""
     assert done.stderr.startswith("codexsandbox: nothing can be measured: ")

@@ -1,8 +1,6 @@
 """`codexsandbox plan`, a dry run and the run itself have one plan: the same keys in the same order, one digest."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +38,7 @@ def pytest_codexsandbox_cells(config, cells):
 
 
 def planned(matrix: Matrix, folder: Path, *words: str, env: dict[str, str]) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest_codexsandbox", "plan", *words, "--json"],
-        cwd=folder,
-        env=matrix.environment(env),
-        capture_output=True,
-        check=False,
-        text=True,
-    )
+    done = matrix.codexsandbox("plan", *words, "--json", folder=folder, env=env)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -105,15 +104,7 @@ class Installed:
         return self.matrix.run(*asked, env=self.env, plugins=("xdist.plugin",))
 
     def command(self, *words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "pytest_codexsandbox", *words],
-            cwd=cwd,
-            env=self.matrix.environment(self.env),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return self.matrix.codexsandbox(*words, folder=cwd, env=self.env)
 
 
 @pytest.fixture

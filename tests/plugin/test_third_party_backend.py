@@ -1,8 +1,6 @@
 """A backend that another package brings: it is planned, prepared, measured, examined and swept like ours."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.fakes.toy_package import install, search_path
-from tests.plugin.conftest import LIMIT, Done, Matrix
+from tests.plugin.conftest import Done, Matrix
 
 pytestmark = pytest.mark.live
 MATRIX = 'environments = ["local", "toy"]\nreleases = ["installed"]\npolicies = ["workspace-write"]\n'
@@ -32,22 +30,13 @@ def toys(matrix: Matrix, tmp_path: Path) -> Matrix:
 
 def command(toys: Matrix, site: dict[str, str], *words: str) -> Done:
     folder = toys.prepare({"toys.toml": MATRIX})
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest_codexsandbox", *words],
-        cwd=folder,
-        env=toys.environment(site),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=LIMIT,
-        check=False,
-    )
-    return toys.done(done.returncode, done.stdout.decode(errors="replace"), folder)
+    done = toys.codexsandbox(*words, folder=folder, env=site)
+    return toys.done(done.returncode, done.stdout + done.stderr, folder)
 
 
 def printed_json(done: Done) -> dict[str, Any]:
-    """Returns the JSON on stdout. Notes on stderr surround it: the command may wait for another run."""
-    found: dict[str, Any] = json.JSONDecoder().raw_decode(done.out, done.out.index("{"))[0]
+    """Returns the JSON on stdout. Notes on stderr follow it: the command may wait for another run."""
+    found: dict[str, Any] = json.JSONDecoder().raw_decode(done.out)[0]
     return found
 
 

@@ -1,8 +1,6 @@
 """A door that another package brings: it is planned, run, judged and reported like ours."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ import pytest
 from pytest_codexsandbox.matrix.plan import OWN_CALL
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.fakes.toy_package import install_doors, search_path
-from tests.plugin.conftest import LIMIT, Done, Matrix
+from tests.plugin.conftest import Done, Matrix
 
 pytestmark = pytest.mark.live
 DOORS = ("toy", "sandbox", "patient-toy")
@@ -31,17 +29,8 @@ def site(tmp_path: Path) -> dict[str, str]:
 
 def command(matrix: Matrix, site: dict[str, str], *words: str, folder: Path | None = None) -> Done:
     place = folder or matrix.prepare({"toys.toml": MATRIX})
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest_codexsandbox", *words],
-        cwd=place,
-        env=matrix.environment(site),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=LIMIT,
-        check=False,
-    )
-    return matrix.done(done.returncode, done.stdout.decode(errors="replace"), place)
+    done = matrix.codexsandbox(*words, folder=place, env=site)
+    return matrix.done(done.returncode, done.stdout + done.stderr, place)
 
 
 def run(matrix: Matrix, site: dict[str, str], *words: str) -> Done:
@@ -52,7 +41,7 @@ def run(matrix: Matrix, site: dict[str, str], *words: str) -> Done:
 def test_a_plan_asks_it_what_it_declares(matrix: Matrix, site: dict[str, str]) -> None:
     done = command(matrix, site, "plan", "./toys.toml", "--json")
     assert done.code == 0, done.out
-    shown = json.loads(done.out)
+    shown = json.JSONDecoder().raw_decode(done.out)[0]  # notes on stderr follow
     asked = {door: {key["promise"] for key in shown["keys"] if key["door"] == door} for door in DOORS}
     assert asked["patient-toy"] == asked["sandbox"] > asked["toy"]
     left_out = {one["what"]: one["why"] for one in shown["not_planned"]}

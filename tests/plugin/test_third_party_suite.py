@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.fakes.toy_package import ROOT, install_suite, search_path
-from tests.plugin.conftest import LIMIT, Done, Matrix
+from tests.plugin.conftest import Done, Matrix
 
 pytestmark = pytest.mark.live
 FORMATS = "--codex-report=html,markdown,json"
@@ -35,15 +33,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def command(matrix: Matrix, site: dict[str, str], *words: str, folder: Path | None = None) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest_codexsandbox", *words],
-        cwd=folder or matrix.prepare({}),
-        env=matrix.environment(site),
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
+    done = matrix.codexsandbox(*words, folder=folder or matrix.prepare({}), env=site)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return done.stdout
 

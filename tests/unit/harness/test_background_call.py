@@ -88,6 +88,9 @@ class WaitingDoor(Door):
         return (seen(f"c{len(self.performed)}", policy.id, self.ends),)
 
 
+Made = tuple[ObservationCache, WaitingDoor, list[Line]]
+
+
 def seen(id: str, policy: str, ended: str) -> Observation:
     return Observation(
         id=id,
@@ -109,7 +112,7 @@ def seen(id: str, policy: str, ended: str) -> Observation:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ObservationCache, WaitingDoor, list[Line]]]:
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
     backend = Memory()
     door = WaitingDoor(backend.ended)
     monkeypatch.setattr(environment_pool, "load_plugin", lambda group, name: lambda: backend)
@@ -136,9 +139,7 @@ def calls(lines: Sequence[Line]) -> list[str]:
     return [line.observation.policy for line in lines if isinstance(line, CallLine)]
 
 
-def test_what_was_foreseen_is_performed_once_and_told_when_it_is_asked_for(
-    made: tuple[ObservationCache, WaitingDoor, list[Line]],
-) -> None:
+def test_what_was_foreseen_is_performed_once_and_told_when_it_is_asked_for(made: Made) -> None:
     cache, door, lines = made
     cache.observations(CELL, "sandbox", READ, SHARED)
     assert cache.prefetch_call(CELL, "sandbox", READ, SHARED) == "there"
@@ -150,7 +151,7 @@ def test_what_was_foreseen_is_performed_once_and_told_when_it_is_asked_for(
     assert door.performed == [(READ, True), (WRITE, False)]
 
 
-def test_nothing_is_made_for_what_is_only_foreseen(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
+def test_nothing_is_made_for_what_is_only_foreseen(made: Made) -> None:
     """No environment is opened and no Codex fetched: their faults belong to who asks for them."""
     cache, _, _ = made
     assert cache.prefetch_call(CELL, "sandbox", READ, SHARED) == "later"
@@ -159,7 +160,7 @@ def test_nothing_is_made_for_what_is_only_foreseen(made: tuple[ObservationCache,
     assert cache.prefetch_call(CELL, "sandbox", READ, SHARED) == "begun"
 
 
-def test_keys_that_need_no_call_are_passed_over(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
+def test_keys_that_need_no_call_are_passed_over(made: Made) -> None:
     cache, door, _ = made
     cache.observations(CELL, "sandbox", READ, SHARED)
     keys = {(key.policy, key.promise): key for key in cache.plan.keys}
@@ -168,7 +169,7 @@ def test_keys_that_need_no_call_are_passed_over(made: tuple[ObservationCache, Wa
     assert [policy for policy, _ in door.performed] == [READ, READ]
 
 
-def test_two_calls_are_never_in_an_environment_at_once(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
+def test_two_calls_are_never_in_an_environment_at_once(made: Made) -> None:
     cache, door, lines = made
     cache.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
@@ -180,7 +181,7 @@ def test_two_calls_are_never_in_an_environment_at_once(made: tuple[ObservationCa
     assert calls(lines)[-1] == WRITE
 
 
-def test_facts_are_told_while_a_call_is_on_its_way(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
+def test_facts_are_told_while_a_call_is_on_its_way(made: Made) -> None:
     cache, door, _ = made
     cache.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
@@ -189,7 +190,7 @@ def test_facts_are_told_while_a_call_is_on_its_way(made: tuple[ObservationCache,
     assert door.inside == 1
 
 
-def test_its_fault_is_raised_where_it_is_asked_for(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
+def test_its_fault_is_raised_where_it_is_asked_for(made: Made) -> None:
     cache, door, lines = made
     cache.observations(CELL, "sandbox", READ, SHARED)
     door.fault = HarnessError("the disk is full")
@@ -200,9 +201,7 @@ def test_its_fault_is_raised_where_it_is_asked_for(made: tuple[ObservationCache,
     assert len(door.performed) == 2 and calls(lines) == [READ]
 
 
-def test_an_environment_that_was_lost_meanwhile_is_started_anew(
-    made: tuple[ObservationCache, WaitingDoor, list[Line]],
-) -> None:
+def test_an_environment_that_was_lost_meanwhile_is_started_anew(made: Made) -> None:
     cache, door, lines = made
     cache.observations(CELL, "sandbox", READ, SHARED)
     first = cache.pool.acquire(CELL.environment)
@@ -214,9 +213,7 @@ def test_an_environment_that_was_lost_meanwhile_is_started_anew(
     assert cache.pool.acquire(CELL.environment) is not first and calls(lines) == [READ, WRITE]
 
 
-def test_an_environment_that_died_between_two_calls_breaks_one_of_them(
-    made: tuple[ObservationCache, WaitingDoor, list[Line]],
-) -> None:
+def test_an_environment_that_died_between_two_calls_breaks_one_of_them(made: Made) -> None:
     cache, door, lines = made
     cache.observations(CELL, "sandbox", READ, SHARED)
     first = cache.pool.acquire(CELL.environment)
@@ -233,7 +230,7 @@ def test_an_environment_that_died_between_two_calls_breaks_one_of_them(
     "end", [ObservationCache.close, lambda cache: cache.end_environment(CELL.environment)], ids=["close", "done"]
 )
 def test_the_end_does_not_wait_for_a_call_that_nobody_asked_for(
-    made: tuple[ObservationCache, WaitingDoor, list[Line]], end: Callable[[ObservationCache], None]
+    made: Made, end: Callable[[ObservationCache], None]
 ) -> None:
     cache, door, lines = made
     cache.observations(CELL, "sandbox", READ, SHARED)
@@ -244,7 +241,7 @@ def test_the_end_does_not_wait_for_a_call_that_nobody_asked_for(
     assert calls(lines) == [READ]
 
 
-def test_the_end_of_another_environment_leaves_it_alone(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
+def test_the_end_of_another_environment_leaves_it_alone(made: Made) -> None:
     cache, door, _ = made
     cache.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
@@ -253,9 +250,7 @@ def test_the_end_of_another_environment_leaves_it_alone(made: tuple[ObservationC
     assert door.inside == 1
 
 
-def test_an_environment_that_dies_under_a_call_is_started_anew_for_the_next(
-    made: tuple[ObservationCache, WaitingDoor, list[Line]],
-) -> None:
+def test_an_environment_that_dies_under_a_call_is_started_anew_for_the_next(made: Made) -> None:
     """What the call left was not seen any more, so it has no observation; the others have an environment."""
     cache, door, _ = made
     first = cache.pool.acquire(CELL.environment)
@@ -267,7 +262,7 @@ def test_an_environment_that_dies_under_a_call_is_started_anew_for_the_next(
     assert cache.pool.acquire(CELL.environment) is not first
 
 
-def test_a_new_environment_has_its_own_controls(made: tuple[ObservationCache, WaitingDoor, list[Line]]) -> None:
+def test_a_new_environment_has_its_own_controls(made: Made) -> None:
     cache, door, _ = made
     before = cache.control(CELL, SHARED)
     assert cache.control(CELL, SHARED) is before
@@ -279,7 +274,7 @@ def test_a_new_environment_has_its_own_controls(made: tuple[ObservationCache, Wa
 
 
 def test_a_codex_that_cannot_be_had_is_no_fault_of_the_test_before_it(
-    made: tuple[ObservationCache, WaitingDoor, list[Line]], monkeypatch: pytest.MonkeyPatch
+    made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache, _, _ = made
 
@@ -291,9 +286,7 @@ def test_a_codex_that_cannot_be_had_is_no_fault_of_the_test_before_it(
     assert all(prefetch(cache, key) for key in cache.plan.keys)  # none of them needs a call
 
 
-def test_a_battery_that_failed_is_no_fault_of_the_test_before_it(
-    made: tuple[ObservationCache, WaitingDoor, list[Line]],
-) -> None:
+def test_a_battery_that_failed_is_no_fault_of_the_test_before_it(made: Made) -> None:
     cache, door, _ = made
     cache.pool.acquire(CELL.environment)
     door.fault = HarnessError("the disk is full")

@@ -1,12 +1,16 @@
-"""Lines as strace writes them, and calls as they are read."""
+"""Lines as strace writes them, calls as they are read, and reasons of what did not hold."""
 
 from typing import Any
 
 from pytest_codexsandbox.generators.stress.strace_log import Syscall, Trace, read
+from pytest_codexsandbox.model.generator import Declaration, Finding, Marker
 
 HOME = "/stage/home/.codex"
 CONFIG = f"{HOME}/config.toml"
 TMP = f"{HOME}/.config.toml.tmp"
+DECLARED = Declaration(
+    owns=("sandbox_mode", "sandbox_workspace_write.network_access"), markers=(Marker(begin="# BEGIN x", end="# END x"),)
+)
 
 
 def h(text: str) -> str:
@@ -36,3 +40,10 @@ def trace(*texts: str) -> Trace:
 def call(name: str, *paths: str, pid: int = 1, **words: Any) -> Syscall:
     given: dict[str, Any] = {"paths": paths, "words": paths} | words
     return Syscall(pid=pid, name=name, **given)
+
+
+def reasons(found: tuple[Finding, ...]) -> set[str]:
+    """Returns the reasons of the findings that did not hold. Every control has held."""
+    assert found
+    assert all(one.control_held for one in found), [one.control for one in found if not one.control_held]
+    return {one.reason for one in found if not one.held}

@@ -9,27 +9,19 @@ from pytest_codexsandbox.generators.checks.findings import CheckFault
 from pytest_codexsandbox.generators.checks.ownership import Ownership
 from pytest_codexsandbox.generators.stress import migration
 from pytest_codexsandbox.generators.stress.migration import Move, judged, placed
-from pytest_codexsandbox.model.generator import Declaration, Finding, Marker
+from pytest_codexsandbox.model.generator import Finding
 from tests.unit.generators.builders import BLOCK, case_run, ended
+from tests.unit.generators.stress.builders import DECLARED, reasons
 
 USER = b'# mine\nmodel = "x"\n\n[tui]\nnotifications = false\n'
 OLDER = b"[sandbox_workspace_write]\nnetwork_access = true\n" + USER  # captures `model`
 GOOD = BLOCK + b'# mine\nmodel = "x"\n\n[tui]\nnotifications = false\n'
 LOSES = BLOCK + b"# mine\n[tui]\nnotifications = false\n"
-DECLARED = Declaration(
-    owns=("sandbox_mode", "sandbox_workspace_write.network_access"), markers=(Marker(begin="# BEGIN x", end="# END x"),)
-)
 OLDER_OWNS = Ownership(patterns=(("sandbox_workspace_write", "network_access"),), how="declared")
 
 
 def move(after: bytes, *, older: bytes = OLDER, **words: Any) -> Move:
     return Move(name="older", users=USER, older=older, case_run=case_run(older, after, **words), older_owns=OLDER_OWNS)
-
-
-def reasons(found: tuple[Finding, ...]) -> set[str]:
-    assert found
-    assert all(one.control_held for one in found), [one.control for one in found if not one.control_held]
-    return {one.reason for one in found if not one.held}
 
 
 def said(found: tuple[Finding, ...]) -> str:

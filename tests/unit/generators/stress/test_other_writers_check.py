@@ -19,15 +19,13 @@ from pytest_codexsandbox.generators.stress.other_writers_check import (
 )
 from pytest_codexsandbox.generators.stress.setup import StressRun
 from pytest_codexsandbox.matrix.generator_cells import OURS as OURS_OF_THE_PLAN
-from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, Finding, GeneratorRun, Marker
+from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, GeneratorRun, Marker
 from tests.unit.generators.builders import BLOCK, case_run, ended, files, state
+from tests.unit.generators.stress.builders import DECLARED, reasons
 
 USER = b'model = "x"  # mine\n\n[tui]\nnotifications = false\n'
 OURS = BLOCK + USER
 THEIRS = OURS + b'\n[mcp_servers.theirs]\ncommand = "c" # theirs\n'
-DECLARED = Declaration(
-    owns=("sandbox_mode", "sandbox_workspace_write.network_access"), markers=(Marker(begin="# BEGIN x", end="# END x"),)
-)
 
 
 def visit(after: bytes, *, theirs: bytes = THEIRS, ours: bytes = OURS, **words: Any) -> WriterVisit:
@@ -40,12 +38,6 @@ def declined(theirs: bytes, after: bytes | None = None) -> WriterVisit:
     told = ended(theirs, after=theirs if after is None else after, code=3, stderr="the file is broken")
     other = StressRun(outcome=GeneratorRun(ended="exit"), config=theirs)
     return WriterVisit(name="other", case_run=told, ours=OURS, theirs=theirs, other=other)
-
-
-def reasons(found: tuple[Finding, ...]) -> set[str]:
-    assert found
-    assert all(one.control_held for one in found), [one.control for one in found if not one.control_held]
-    return {one.reason for one in found if not one.held}
 
 
 def test_a_run_that_leaves_theirs_and_says_what_was_asked_is_right() -> None:
