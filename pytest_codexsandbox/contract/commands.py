@@ -75,7 +75,7 @@ class CommandContract:
         assert "leaked" not in seen
         assert "HOME" not in seen
 
-    def test_it_runs_where_it_is_told_to(self, environment: Environment) -> None:
+    def test_the_command_runs_in_the_given_folder(self, environment: Environment) -> None:
         with fresh(environment) as world:
             done = environment.run(shell(world, "pwd -P"))
             assert done.stdout.decode().strip() == world.values["WORKSPACE"]
@@ -114,7 +114,7 @@ class CommandContract:
         done = sh(environment, "echo said; exec sleep 1000", timeout=4.0)
         assert (done.ended, done.stdout) == ("timeout", b"said\n")
 
-    def test_who_outlives_the_command_is_named_and_ended(self, environment: Environment) -> None:
+    def test_a_process_that_outlives_the_command_is_named_and_ended(self, environment: Environment) -> None:
         word = f"lingerer{uuid.uuid4().hex}"
         started = time.monotonic()
         # A file shows that the process runs; only then does the command end.

@@ -125,7 +125,7 @@ class DoorContract:
         assert seen.world is not None
         assert json.loads(seen.stdout) == ["said", f"a b\n{seen.world.fill('@NAME@')}", seen.cwd]
 
-    def test_a_time_limit_ends_the_call_and_is_told(
+    def test_a_time_limit_ends_the_call_and_is_reported(
         self, door: Door, environment: Environment, subject: Subject
     ) -> None:
         seen = self.say(door, environment, subject, Call(argv=("sleep", "600"), timeout=3.0), limit=3.0)

@@ -57,7 +57,7 @@ class LiveProcessContract:
             live.close()
         assert (done.ended, done.signal) == ("signal", signal.SIGTERM)
 
-    def test_waiting_collects_what_nobody_read(self, environment: Environment) -> None:
+    def test_waiting_collects_unread_output(self, environment: Environment) -> None:
         with fresh(environment) as world:
             live = environment.spawn(shell(world, "head -c 1000000 /dev/zero; echo oops >&2"))
             done = live.wait(GENEROUS)
@@ -84,7 +84,7 @@ class LiveProcessContract:
             live.close()
             live.close()
 
-    def test_what_cannot_be_spawned_is_an_error(self, environment: Environment) -> None:
+    def test_a_program_that_cannot_be_spawned_is_an_error(self, environment: Environment) -> None:
         with fresh(environment) as world, pytest.raises(HarnessError, match="/no/such/folder"):
             environment.spawn(shell(world, "true", cwd="/no/such/folder"))
 
@@ -130,12 +130,12 @@ class LiveProcessContract:
             stream.close()
 
     @pytest.mark.parametrize("address", ["tcp:1", "unix:/no/such/socket", "abstract:nobody-listens-here"])
-    def test_nobody_there_is_an_error(self, environment: Environment, address: str) -> None:
+    def test_an_unused_address_is_an_error(self, environment: Environment, address: str) -> None:
         with pytest.raises(HarnessError):
             environment.dial(address, GENEROUS)
 
     @pytest.mark.parametrize("address", ["", "tcp:", "tcp:http", "unix:relative", "carrier-pigeon:1"])
-    def test_what_is_no_address_is_an_error(self, environment: Environment, address: str) -> None:
+    def test_an_invalid_address_is_an_error(self, environment: Environment, address: str) -> None:
         with pytest.raises(HarnessError, match="no address"):
             environment.dial(address)
 

@@ -71,7 +71,7 @@ class WorldContract:
             environment.look(world, ["@WORKSPACE@"])
 
     # ---- setting up and looking
-    def test_what_is_laid_is_seen(self, environment: Environment) -> None:
+    def test_a_created_file_is_seen(self, environment: Environment) -> None:
         given = [
             Given(kind="file", path="@WORKSPACE@/deep/er/file", content="text ä", mode=0o640),
             Given(kind="dir", path="@ROOT0@/folder", mode=0o555),
@@ -197,7 +197,7 @@ class WorldContract:
             assert environment.run(shell(other, f"test -e {world.folder} || echo gone")).stdout == b"gone\n"
 
     # ---- files
-    def test_what_is_put_can_be_got(self, environment: Environment) -> None:
+    def test_a_file_that_was_put_can_be_read_back(self, environment: Environment) -> None:
         with fresh(environment) as world:
             path = world.fill("@WORKSPACE@/new/file")
             environment.put(path, b"\x00\xff" * 1000, 0o600)
@@ -230,7 +230,7 @@ class WorldContract:
             assert environment.get(world.fill("@OUTSIDE@/x"), 100) == b"secret\n"
 
     # ---- listeners
-    def test_what_reaches_a_rig_is_written_down_by_its_very_word(self, environment: Environment) -> None:
+    def test_an_arrival_at_a_listener_is_recorded_by_its_exact_word(self, environment: Environment) -> None:
         script = """
             import socket, sys
             http, dns, path, name, word = sys.argv[1:]
@@ -275,13 +275,13 @@ class WorldContract:
             assert reading.filters == reading.hand_filters
             assert reading.cap_eff == reading.hand_cap_eff
 
-    def test_output_that_is_not_ours_is_told_apart(self, environment: Environment) -> None:
+    def test_output_of_other_programs_is_kept_apart(self, environment: Environment) -> None:
         with fresh(environment) as world:
             done = environment.run(_probe(world, "/bin/sh", "-c", '"$@" | cat', "sh"))
             (reading,) = done.readings
             assert not reading.stdout_is_ours
 
-    def test_who_only_claims_to_be_ready_gives_no_reading(self, environment: Environment) -> None:
+    def test_a_claim_to_be_ready_gives_no_reading(self, environment: Environment) -> None:
         word = f"claimer{uuid.uuid4().hex}"
         with fresh(environment) as world:
             script = f'printf \'\\036cx:n0nce:{{"ready": {{"pid": 1}}}}\\n\'; read -r go; echo "$go"; : {word}'

@@ -146,7 +146,7 @@ def test_no_hard_link_can_be_made_across_the_boundary(trial: Trial) -> None:
         )
     },
 )
-def test_a_hard_link_laid_before_the_call_writes_through(trial: Trial) -> None:
+def test_a_hard_link_made_before_the_call_writes_through(trial: Trial) -> None:
     """The boundary is drawn by paths: a file that was hard-linked into the workspace before is writable there.
 
     Source: codex-linux-sandbox: writable roots are bind mounts; it follows, and is written down here as it is.

@@ -16,7 +16,7 @@ def test_every_key_of_the_user_keeps_its_value_and_its_type(codex_writing: Gener
 
 
 @generator_promise("generator.keys-at-their-own-place", severity="critical", source=CONTRACT, over="configs")
-def test_each_key_stands_at_its_own_place(codex_writing: GeneratorTrial) -> None:
+def test_each_key_is_at_its_own_place(codex_writing: GeneratorTrial) -> None:
     """The generator's keys are where Codex reads them, and no table or string above captures them.
 
     Source: the contract of generators.

@@ -68,7 +68,7 @@ def test_no_netlink_socket_can_be_made_with_the_network_off(trial: Trial) -> Non
     policies=OFF,
     acts=HTTP,
 )
-def test_loopback_http_reaches_nobody_with_the_network_off(trial: Trial) -> None:
+def test_loopback_http_reaches_no_server_with_the_network_off(trial: Trial) -> None:
     """With the network off a request to 127.0.0.1 fails, and no server outside hears of it.
 
     Source: Codex documentation, network access is off by default.
@@ -201,7 +201,7 @@ def test_a_unix_socket_can_be_offered_with_the_network_on(trial: Trial) -> None:
     policies=SANDBOXED,
     acts={"pair": Act(verb="socketpair")},
 )
-def test_a_socket_pair_works_whatever_the_network(trial: Trial) -> None:
+def test_a_socket_pair_works_with_and_without_the_network(trial: Trial) -> None:
     """A pair of connected unix sockets works by write(2) and read(2) with the network off as well.
 
     Source: codex-linux-sandbox: the seccomp filter leaves AF_UNIX socketpair(2) alone (and refuses sendto(2) on it).

@@ -149,7 +149,7 @@ def test_exit_code_255_is_kept(trial: Trial) -> None:
     acts={"signal": Act(verb="signal", params={"number": int(signal.SIGTERM)})},
     call=Call(),
 )
-def test_death_by_sigterm_is_told_as_128_plus_15(trial: Trial) -> None:
+def test_death_by_sigterm_is_reported_as_128_plus_15(trial: Trial) -> None:
     """A command that SIGTERM ended ends the call with 143, as a shell would say it.
 
     Source: `codex sandbox` exits with 128 + signal.
@@ -167,7 +167,7 @@ def test_death_by_sigterm_is_told_as_128_plus_15(trial: Trial) -> None:
     acts={"signal": Act(verb="signal", params={"number": int(signal.SIGKILL)})},
     call=Call(),
 )
-def test_death_by_sigkill_is_told_as_128_plus_9(trial: Trial) -> None:
+def test_death_by_sigkill_is_reported_as_128_plus_9(trial: Trial) -> None:
     """A command that SIGKILL ended (the out-of-memory killer's signal) ends the call with 137.
 
     Source: `codex sandbox` exits with 128 + signal.
@@ -217,7 +217,7 @@ def test_a_command_that_is_not_there_is_named(trial: Trial) -> None:
     },
     call=Call(),
 )
-def test_what_the_command_left_running_dies_with_the_call(trial: Trial) -> None:
+def test_processes_that_the_command_left_die_with_the_call(trial: Trial) -> None:
     """Processes that the command left in the background, in its session or in one of their own, end with the call.
 
     Source: codex-linux-sandbox: the command runs in a PID namespace of its own, `--die-with-parent`.

@@ -59,7 +59,7 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def test_what_ran_when_the_hand_was_told_to_end_is_lost_and_says_nothing_of_the_subject(folder: Path) -> None:
+def test_a_command_that_ran_when_the_agent_was_ended_is_lost_and_shows_nothing_about_the_subject(folder: Path) -> None:
     """An engine that is stopped asks a container's first process to end: that ends what runs, which is no finding."""
     with LocalBackend().open(this_machine(), folder / "e") as environment:
         world = environment.world()
@@ -84,7 +84,7 @@ def test_work_that_fails_because_the_hand_died_says_so(folder: Path) -> None:
 
 
 # ---- what is measured is this machine
-def test_no_user_namespace_of_ours_stands_around_a_command(environment: AgentEnvironment) -> None:
+def test_no_user_namespace_of_the_harness_surrounds_a_command(environment: AgentEnvironment) -> None:
     said = sh(environment, "readlink /proc/self/ns/user /proc/self/ns/net /proc/self/ns/pid").stdout.decode().split()
     assert said == [os.readlink(f"/proc/self/ns/{name}") for name in ("user", "net", "pid")]  # noqa: PTH115
 
@@ -115,7 +115,7 @@ def test_a_program_that_lies_in_the_machines_tmp_can_be_run(environment: AgentEn
 
 
 # ---- turns
-def test_who_waits_too_long_for_a_shared_tmp_is_told_why(folder: Path) -> None:
+def test_a_run_that_waits_too_long_for_a_shared_tmp_gets_the_reason(folder: Path) -> None:
     backend = LocalBackend(own_tmp=False, turn_timeout=SHORT)
     with backend.open(this_machine(), folder / "here") as environment, fresh(environment) as world:
         held = os.open("/tmp", os.O_RDONLY)
@@ -141,7 +141,7 @@ def test_the_turn_comes_when_the_other_run_gives_it_back(folder: Path) -> None:
         assert environment.run(shell(world, "echo again")).stdout == b"again\n"
 
 
-def test_who_waits_for_the_turn_is_told_for_whom_and_who_does_not_hears_nothing(folder: Path) -> None:
+def test_a_run_that_waits_for_its_turn_gets_the_owner_and_one_that_does_not_wait_gets_no_line(folder: Path) -> None:
     backend, told, threads = LocalBackend(own_tmp=False), list[str](), list[threading.Thread]()
     live: list[SpawnedProcess] = []
 
@@ -217,7 +217,7 @@ def test_a_folder_with_odd_letters_works(folder: Path) -> None:
 
 
 # ---- leaks
-def test_a_leak_of_ours_is_named(environment: AgentEnvironment) -> None:
+def test_a_leak_of_the_harness_is_named(environment: AgentEnvironment) -> None:
     assert run_dirs.audit() == ()
     with fresh(environment) as world:
         word = next(word for word in run_dirs._opened if world.id.startswith(word))
@@ -263,7 +263,7 @@ def test_a_runner_that_stops_reading_does_not_keep_the_hand(folder: Path) -> Non
     assert sorted(path.name for path in folder.iterdir()) == ["big"]
 
 
-def test_databases_are_laid_again_after_a_subject_has_ended_the_process_that_keeps_them(
+def test_databases_are_created_again_after_a_subject_has_ended_their_helper(
     environment: AgentEnvironment,
 ) -> None:
     """It maps the -shm of what it keeps open: whoever cuts that file ends it. What it kept is seen by nobody then."""

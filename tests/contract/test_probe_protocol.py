@@ -67,7 +67,7 @@ def test_a_command_that_it_cannot_become_is_named(word: str, code: int) -> None:
     assert (ended.returncode, ended.stderr.decode().split(": ")[0]) == (code, word)
 
 
-def test_it_does_nothing_before_it_is_told_to_go(tmp_path: Path) -> None:
+def test_the_probe_does_nothing_before_the_word_go(tmp_path: Path) -> None:
     file = tmp_path / "f"
     child = subprocess.Popen(argv(act("create", str(file))), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdin and child.stdout
@@ -87,7 +87,7 @@ def test_the_end_of_stdin_means_go() -> None:
     assert said.finished and code == 0
 
 
-def test_what_follows_the_word_belongs_to_the_act() -> None:
+def test_input_after_the_word_belongs_to_the_act() -> None:
     told = b"go\nnot a word\n\x00" * 30_000
     said, _ = talk(act("stdin"), stdin=b"go\n" + told)
     value = json.loads(said.rows["t/stdin"].value)
@@ -137,7 +137,7 @@ def test_a_child_that_lingers_holds_nothing_back(tmp_path: Path) -> None:
     assert file.read_text().startswith("still here\n")
 
 
-def test_programs_are_run_and_told_how_they_ended() -> None:
+def test_programs_run_and_report_their_exit() -> None:
     said, _ = talk({**act("run", argv=["echo", "hi"]), "id": "t/good"}, {**act("run", argv=["false"]), "id": "t/bad"})
     assert said.rows["t/good"].value == "hi\n"
     assert not said.rows["t/bad"].ok and said.rows["t/bad"].detail.startswith("ended with 1")

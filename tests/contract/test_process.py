@@ -44,13 +44,13 @@ def test_the_time_limit_ends_the_whole_group_and_says_so(tmp_path: Path) -> None
     assert _is_gone(int(done.stdout))
 
 
-def test_what_a_command_leaves_in_its_group_is_ended_with_it() -> None:
+def test_a_process_that_a_command_leaves_in_its_group_is_ended_with_it() -> None:
     done = sh("sleep 1000 & echo $!")
     assert (done.ended, done.exit) == ("exit", 0)
     assert _is_gone(int(done.stdout))
 
 
-def test_somebody_who_left_the_group_cannot_hold_us_up() -> None:
+def test_a_process_that_left_the_group_does_not_delay_the_call() -> None:
     script = """
 import os, time
 reading, writing = os.pipe()
@@ -86,13 +86,13 @@ def test_without_stdin_it_reads_the_end() -> None:
 
 
 @pytest.mark.parametrize(("argv", "cwd"), [(("/no/such/program",), "/"), (("/bin/sh",), "/no/such/folder"), ((), "/")])
-def test_what_cannot_be_started_says_so(argv: tuple[str, ...], cwd: str) -> None:
+def test_a_program_that_cannot_start_is_reported(argv: tuple[str, ...], cwd: str) -> None:
     done = process.run(Command(argv=argv, cwd=cwd, env={}))
     assert done.ended == "not-started"
     assert done.error
 
 
-def test_inherited_output_goes_where_ours_goes(capfd: pytest.CaptureFixture[str]) -> None:
+def test_inherited_output_goes_to_the_callers_output(capfd: pytest.CaptureFixture[str]) -> None:
     done = process.run(Command(argv=("/bin/echo", "to the screen"), cwd="/", env={}), inherit_output=True)
     assert (done.ended, done.stdout) == ("exit", b"")
     assert capfd.readouterr().out == "to the screen\n"
@@ -106,7 +106,7 @@ def test_leaving_ends_what_runs() -> None:
     assert _is_gone(pid)
 
 
-def test_who_does_not_end_by_itself_is_ended() -> None:
+def test_a_process_that_does_not_end_by_itself_is_killed() -> None:
     with process.running((sys.executable, "-c", "import time; time.sleep(1000)"), cwd="/", env=PATH) as child:
         assert not process.let_end(child, within=0.2)
         assert child.returncode == -signal.SIGKILL

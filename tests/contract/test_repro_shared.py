@@ -56,7 +56,7 @@ def names(tmp: Path) -> list[str]:
     return sorted(path.name for path in tmp.iterdir())
 
 
-def test_what_codex_left_and_what_the_script_made_is_taken_away(tmp: Path) -> None:
+def test_files_that_codex_left_and_the_script_made_are_removed(tmp: Path) -> None:
     left = f'mkdir "$TMP/{DAEMON}" "$TMP/.git" "$TMP/.agents"; : > "$TMP/.codex"; : > "$TMP"/tmp-w1-f-s-w'
     ended = run(tmp, f"{left}; ls -A $TMP; exit 3")
     assert ended.exit == 3
@@ -73,7 +73,7 @@ def test_a_home_that_cannot_be_used_is_done_without(tmp: Path, home: str) -> Non
     assert line.startswith("/var/tmp/codexsandbox-repro.") and not Path(line).exists()
 
 
-def test_what_was_there_before_stays(tmp: Path) -> None:
+def test_files_from_before_stay(tmp: Path) -> None:
     (tmp / DAEMON).mkdir()
     (tmp / ".codex").write_text("")
     (tmp / ".git").symlink_to("nowhere")
@@ -81,7 +81,7 @@ def test_what_was_there_before_stays(tmp: Path) -> None:
     assert names(tmp) == sorted([DAEMON, ".codex", ".git"])
 
 
-def test_what_is_somebodys_work_stays(tmp: Path) -> None:
+def test_files_with_other_content_stay(tmp: Path) -> None:
     """A Codex of the user's own that began meanwhile, say."""
     run(tmp, f'mkdir "$TMP/{DAEMON}"; : > "$TMP/{DAEMON}/socket"; echo work > "$TMP/.codex"; ln -s nowhere "$TMP/.git"')
     assert names(tmp) == sorted([DAEMON, ".codex", ".git"])
@@ -111,7 +111,7 @@ def test_a_script_that_is_interrupted_takes_away_as_well(tmp: Path) -> None:
     assert not [path for path in tmp.parent.rglob("codexsandbox-repro*") if path.exists()]
 
 
-def test_where_no_codex_is_called_nobody_is_waited_for(tmp: Path) -> None:
+def test_a_script_that_calls_no_codex_does_not_wait(tmp: Path) -> None:
     held = os.open(tmp, os.O_RDONLY)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -62,7 +62,7 @@ def killed_run(folder: Path, word: str) -> str:
     return world.decode()
 
 
-def test_what_a_killed_run_left_is_ended_and_removed(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_leftovers_of_a_killed_run_are_ended_and_removed(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = cache / "runs" / "killed" / "main" / "here"
     world = killed_run(folder, f"sleeper{uuid.uuid4().hex}")
     owner = msgspec.json.decode((folder / run_dirs.OWNER).read_bytes(), type=run_dirs.Owner)
@@ -99,7 +99,7 @@ def tmp(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_what_codex_left_for_a_killed_run_is_removed_with_it(
+def test_files_that_codex_left_for_a_killed_run_are_removed_with_it(
     cache: Path, tmp: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sweep"]) == 0
@@ -225,7 +225,7 @@ def test_half_an_image_and_who_still_works_on_it_are_removed(
     assert "nothing was left" in capsys.readouterr().out
 
 
-def test_what_cannot_be_removed_is_not_called_nothing(
+def test_a_folder_that_cannot_be_removed_is_counted(
     cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     half = cache / "staging" / "0.136.0~x86_64.4711"
@@ -264,7 +264,7 @@ def test_journals_stay(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (report / "journal.ndjson").exists()
 
 
-def test_an_owner_file_that_is_none_of_ours_is_left_alone(cache: Path) -> None:
+def test_an_owner_file_of_another_program_is_left_alone(cache: Path) -> None:
     other = cache / "runs" / "other"
     other.mkdir(parents=True)
     (other / "owner.json").write_text('{"name": "somebody"}')

@@ -76,14 +76,14 @@ esac
 """
 
 
-def test_what_bubblewrap_says_by_itself_is_its_last_line(tmp_path: Path) -> None:
+def test_the_answer_of_bubblewrap_is_its_last_line(tmp_path: Path) -> None:
     (tmp_path / "bwrap").write_text(PROGRAM)
     (tmp_path / "bwrap").chmod(0o755)
     said = bare_tools.said(str(tmp_path))
     assert said == {"bwrap": "ok", "bwrap-net": "bwrap: it may not", "bwrap-proc": "exit code 3"}
 
 
-def test_where_neither_is_there_nothing_is_said(tmp_path: Path) -> None:
+def test_without_both_tools_there_is_no_answer(tmp_path: Path) -> None:
     assert bare_tools.said(str(tmp_path)) == {}
 
 

@@ -141,7 +141,7 @@ def test_in_a_read_only_container_it_is_in_the_image_already(folder: Path) -> No
         ("0.13.0-filecap", (), "bwrap: Unexpected capabilities but not setuid, old file caps config?"),
     ],
 )
-def test_how_an_old_or_odd_one_refuses_an_ordinary_user(
+def test_an_old_or_unusual_bubblewrap_refuses_an_ordinary_user_in_known_words(
     folder: Path, name: str, words: tuple[str, ...], told: str
 ) -> None:
     with opened(container(user="u1000", bwrap=name), folder) as environment:
@@ -200,14 +200,14 @@ def test_codex_leaves_an_old_or_broken_one_aside_and_says_nothing(folder: Path, 
     assert told == ("" if name == "none" else f"requested bubblewrap {name}, used {found.told}")
 
 
-def test_codex_is_stopped_by_one_that_nobody_may_read(folder: Path, codex: Subject) -> None:
+def test_codex_is_stopped_by_an_unreadable_bubblewrap(folder: Path, codex: Subject) -> None:
     with opened(container(user="u1000", bwrap="0.8.0-0711"), folder, codex) as environment:
         seen = sandboxed(environment, codex)
     assert (seen.ended, seen.code, seen.ready) == ("exit", 1, False)
     assert seen.stderr.strip() == "bwrap: setting up uid map: Permission denied"
 
 
-def test_of_a_set_uid_pair_the_outer_one_tells_which_it_is(folder: Path, codex: Subject) -> None:
+def test_in_a_set_uid_pair_the_outer_bubblewrap_is_identified(folder: Path, codex: Subject) -> None:
     spec = container(user="u1000", bwrap="0.8.0-setuid", cap_add=FOR_SETUID)
     with opened(spec, folder, codex) as environment:
         seen, facts = sandboxed(environment, codex), environment.facts()

@@ -101,7 +101,7 @@ def test_over_ssh(folder: Path) -> None:
     keeps_its_promises(f"ssh://somebody@far.example{the_socket().removeprefix('unix://')}", folder)
 
 
-def test_what_ssh_says_is_told(ssh: Path) -> None:
+def test_the_error_of_ssh_is_shown(ssh: Path) -> None:
     say(ssh, "echo 'somebody@far.example: Permission denied (publickey).' >&2; exit 255")
     with pytest.raises(HarnessError) as raised:
         Engine("ssh://somebody@far.example", timeout=20)
@@ -117,7 +117,7 @@ def test_an_ssh_that_hangs_does_not_hang_us(ssh: Path) -> None:
     assert "hangs" in raised.value.why
 
 
-def test_nobody_listens_at_the_other_end(ssh: Path) -> None:
+def test_a_closed_port_at_the_other_end_is_an_error(ssh: Path) -> None:
     with pytest.raises(HarnessError) as raised:
         Engine("ssh://far.example/nonexistent/engine.sock", timeout=5)
     assert "does not answer" in raised.value.what

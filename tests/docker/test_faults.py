@@ -73,7 +73,7 @@ def test_a_stale_socket_is_said(folder: Path) -> None:
     assert "refused" in raised.value.why.lower()
 
 
-def test_who_may_not_speak_with_an_engine_is_not_told_to_start_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_access_to_an_engine_gets_no_advice_to_start_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(host: str, timeout: float) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
@@ -131,7 +131,7 @@ HEALTHCHECK --interval=1s CMD sleep 600
 """
 
 
-def test_what_an_image_of_a_users_own_wants_to_run_or_finds_first_is_no_part_of_it(folder: Path) -> None:
+def test_health_checks_and_search_paths_of_a_users_image_have_no_effect(folder: Path) -> None:
     """Codex is called with a PATH of ours, so that its bubblewrap is looked for there and nowhere else."""
     spec = container()
     with Engine() as engine:
@@ -173,9 +173,7 @@ def test_a_container_that_was_killed_is_lost_and_says_how(folder: Path) -> None:
     assert "stop the container" in done.error
 
 
-def test_a_container_that_somebody_pauses_is_lost_in_its_time_and_says_so(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_paused_container_is_lost_within_its_time_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once: nothing is asked a second time of who does not answer, and it can be ended all the same."""
     monkeypatch.setattr(agent_client, "PATIENCE", 4.0)
     with opened(container(), folder) as environment:
@@ -188,14 +186,14 @@ def test_a_container_that_somebody_pauses_is_lost_in_its_time_and_says_so(
     assert time.monotonic() - began < 30
 
 
-def test_a_hand_that_is_killed_is_lost_and_nobody_is_accused(folder: Path) -> None:
+def test_a_killed_agent_is_lost_and_no_subject_is_blamed(folder: Path) -> None:
     with opened(container(), folder) as environment:
         done = _meanwhile(environment, "kill")
     assert done.ended == "lost"
     assert ": die 137" in done.error
 
 
-def test_memory_that_runs_out_in_a_command_is_told_and_the_next_one_runs(folder: Path) -> None:
+def test_memory_that_runs_out_in_a_command_is_reported_and_the_next_command_runs(folder: Path) -> None:
     with opened(container(memory=96 << 20), folder) as environment:
         with fresh(environment) as world:
             done = environment.run(python(world, "x = bytearray(300_000_000)"))
@@ -228,7 +226,7 @@ def test_a_disk_that_is_full_is_the_commands_own_trouble(folder: Path) -> None:
         assert (again.stdout, again.room > 1 << 20) == (b"room\n", True)
 
 
-def test_what_a_call_leaves_in_shared_folders_is_gone_before_the_next(folder: Path) -> None:
+def test_files_of_a_call_in_shared_folders_are_gone_before_the_next_call(folder: Path) -> None:
     """What one release of Codex has left says nothing about the next one in the same container."""
     places = "/tmp /var/tmp /dev/shm"
     with opened(container(), folder) as environment:
@@ -269,7 +267,7 @@ def test_an_engine_that_is_killed_in_the_middle_loses_its_calls_and_sweep_finds_
     gc.collect()  # the Docker client leaves its socket open when nobody is there to be connected to
 
 
-def test_what_an_opening_or_a_helper_left_is_a_leak_of_ours(folder: Path) -> None:
+def test_leftovers_of_an_opening_or_a_helper_are_a_leak_of_the_harness(folder: Path) -> None:
     """Also of an environment that never stood; what stands, and what is another process's, is none."""
     spec, backend = container(), ContainerBackend()
     stray = msgspec.json.encode(msgspec.structs.replace(Owner.me("beefbeef"), pid=1)).decode()
@@ -286,7 +284,7 @@ def test_what_an_opening_or_a_helper_left_is_a_leak_of_ours(folder: Path) -> Non
         assert backend.audit() == ()
 
 
-def test_what_a_killed_run_left_is_not_mistaken_for_that_of_another_machine(folder: Path) -> None:
+def test_leftovers_of_a_killed_run_differ_from_those_of_another_machine(folder: Path) -> None:
     """An engine serves several machines; on two of them a process may have the same number and age."""
     owner = Owner(word="feedfeed", pid=7, start=1234, boot="here", node="one", pids="pid:[1]")
     theirs = msgspec.structs.replace(owner, boot="there", node="two")
@@ -308,7 +306,7 @@ def test_what_a_killed_run_left_is_not_mistaken_for_that_of_another_machine(fold
                 engine.remove(one)
 
 
-def test_who_is_interrupted_while_a_network_is_made_leaves_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_a_network_is_made_leaves_no_network(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
     def interrupted(engine: Engine, name: str, word: str) -> None:

@@ -102,7 +102,7 @@ def test_the_words_are_said_here_and_have_this_cause_alone(
     ],
     ids=lambda value: "~".join(value) if isinstance(value, tuple) else "",
 )
-def test_an_environment_tells_by_itself_what_it_refuses(place: Place, told: str, containers: Opened) -> None:
+def test_an_environment_reports_which_settings_it_refuses(place: Place, told: str, containers: Opened) -> None:
     assert told_of(flatten(containers.at(place).facts())) == f"Checked directly, this environment {told}"
 
 

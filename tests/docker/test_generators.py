@@ -89,7 +89,7 @@ def test_one_that_hangs_or_stays_is_ended(shop: CaseRunner) -> None:
 
 
 @pytest.mark.parametrize("link", ["symlink", "hardlink", "symlinked-home", "missing-home"])
-def test_links_are_laid_and_seen(shop: CaseRunner, link: str) -> None:
+def test_links_are_created_and_seen(shop: CaseRunner, link: str) -> None:
     case = Case(id=link, why="links", config=b"a = 1\n", link=link)  # type: ignore[arg-type]
     before = shop.run_case(sh("true"), case, Intent(), version="").before
     kinds = {name: state.kind for name, state in before.items() if state.kind != "dir"}
@@ -120,7 +120,7 @@ def test_a_function_of_this_machine_is_no_program_in_there(shop: CaseRunner) -> 
     assert "in an environment" in given.error
 
 
-def test_this_machine_as_an_environment_confines_nobody() -> None:
+def test_this_machine_as_an_environment_does_not_confine() -> None:
     with (
         run_folder() as folder,
         LocalBackend().open(this_machine(), folder / "e") as environment,

@@ -104,7 +104,7 @@ def test_a_codex_that_the_engine_sees_otherwise_is_sent_to_it() -> None:
         assert (done.stdout, done.returncode) == ("the one that was asked for", 0), done.stderr
 
 
-def test_what_two_openings_send_at_once_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_two_openings_send_at_once_are_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sent a second time, files would be gone for a moment under a container that runs already."""
     sent: list[Path] = []
 

@@ -106,7 +106,7 @@ def test_it_is_pulled_from_a_registry_and_pinned_by_its_digest(
     assert said(engine, image, "id -u agent; stat -c %a /tmp; cat /etc/passwd").startswith("1000\n1777\nroot:x:0:0:")
 
 
-def test_what_is_pinned_is_pulled_by_its_digest_until_an_update(
+def test_a_pinned_image_is_pulled_by_its_digest_until_an_update(
     engine: Engine, published: Registry, word: str, tmp_path: Path, file_system: bytes
 ) -> None:
     want = ImageRequest(image=of_registry(published, word), bubblewrap=False)
@@ -128,7 +128,7 @@ def test_what_is_pinned_is_pulled_by_its_digest_until_an_update(
     assert next(iter(next(iter(LockFile(tmp_path).read().bases.values())).values())).pin != pin
 
 
-def test_a_registry_that_has_no_such_image_is_told_from_one_that_is_not_there(
+def test_a_registry_without_the_image_differs_from_an_unreachable_registry(
     engine: Engine, published: Registry, word: str, tmp_path: Path
 ) -> None:
     with pytest.raises(Unavailable, match="cannot be pulled") as problem:
@@ -166,7 +166,7 @@ def test_nothing_of_the_machine_that_made_it_is_in_it(engine: Engine) -> None:
     assert str(cache_folder()) not in told
 
 
-def test_what_stands_ready_costs_one_question(engine: Engine) -> None:
+def test_a_ready_image_costs_one_question(engine: Engine) -> None:
     images, want = (
         Images(engine, cache_folder()),
         ImageRequest(image=SHIPPED.image("debian-bookworm"), bubblewrap=False),
@@ -205,7 +205,7 @@ def another(word: str, made: Registry, cache: Path, script: str = "") -> "subpro
     return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path.cwd())
 
 
-def test_of_several_processes_one_makes_it(published: Registry, word: str, tmp_path: Path) -> None:
+def test_several_processes_make_an_image_once(published: Registry, word: str, tmp_path: Path) -> None:
     several = [another(word, published, tmp_path, "sleep 1\n") for _ in range(3)]
     told = [one.communicate(timeout=120) for one in several]
     assert [one.returncode for one in several] == [0, 0, 0], told
@@ -242,7 +242,7 @@ def _until(holds: Callable[[], object], what: str) -> str:
     return str(found)
 
 
-def test_only_ours_is_removed(engine: Engine, published: Registry, word: str, tmp_path: Path) -> None:
+def test_images_of_others_are_not_removed(engine: Engine, published: Registry, word: str, tmp_path: Path) -> None:
     want = ImageRequest(image=of_registry(published, word), bubblewrap=False)
     image = Images(engine, tmp_path).make(want)
     gone = list(image_inventory.prune(engine, tmp_path, lambda one: one.name != word))

@@ -116,7 +116,7 @@ def test_a_neighbour_is_known_to_the_engines_name_service_only(environment: Cont
     assert found == [environment.facts().get("neighbour", ADDRESS)]
 
 
-def test_what_programs_say_when_the_network_is_off_is_recognised(
+def test_messages_of_programs_without_a_network_are_recognised(
     environment: ContainerEnvironment, codex: Subject
 ) -> None:
     """Python names the failure; getent is silent and ends with 2; curl, where there is one, has words of its own."""

@@ -137,7 +137,7 @@ def test_podman_makes_an_image_from_nothing(podman: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["docker-default", "own-network", "sys-admin"])
-def test_what_is_dockers_own_is_not_had_of_podman(name: str, podman: str, folder: Path) -> None:
+def test_dockers_own_features_are_unavailable_with_podman(name: str, podman: str, folder: Path) -> None:
     spec = container(user="u1000")
     assert spec.container is not None
     asked = msgspec.structs.replace(spec.container, profile=SHIPPED.profile(name))

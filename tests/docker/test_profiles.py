@@ -64,7 +64,7 @@ def test_a_profile_takes_effect(name: str, user: str, tmp_path: Path) -> None:
         assert run(environment, "id", "-u").stdout.decode().strip() == ("0" if user == "root" else "1000")
 
 
-def test_whatever_is_asked_for_by_another_name_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_requested_by_another_name_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine is given another profile's words, as if it had ignored or confused ours."""
     genuine = host_config.host_config
     names = [name for name in NAMES if SHIPPED.profile(name).network == "none"]  # a network is no word of these
@@ -92,7 +92,7 @@ def test_a_filter_that_an_engine_leaves_out_is_noticed(tmp_path: Path, monkeypat
     assert re.search("answers.mount: .* EPERM, .* EFAULT", raised.value.why)
 
 
-def test_an_apparmor_profile_that_nobody_enforces_is_no_environment(tmp_path: Path) -> None:
+def test_an_apparmor_profile_without_enforcement_is_no_environment(tmp_path: Path) -> None:
     """Without AppArmor an engine takes any name in silence; with it, it refuses one that does not exist."""
     backend = ContainerBackend()
     asked = profiled("docker-default", as_called=Profile(name="mine", apparmor="nosuch"))
@@ -180,13 +180,13 @@ def test_a_filter_that_cannot_be_installed_ends_codex(codex: Subject, open_here:
         assert (done.exit, found and found.fingerprint) == (101, "seccomp-install-refused")
 
 
-def test_landlock_is_gone_for_everybody_in_there(tmp_path: Path) -> None:
+def test_landlock_is_unavailable_for_every_user_in_the_container(tmp_path: Path) -> None:
     with opened(profiled("synthetic-landlock-enosys"), tmp_path) as environment:
         assert environment.facts()["landlock_abi"] == 0
 
 
 # ---- users
-def test_who_has_a_name(tmp_path: Path) -> None:
+def test_only_users_of_the_password_file_have_a_name(tmp_path: Path) -> None:
     names = {}
     for user in SHIPPED.values("users"):
         for profile in ("docker-default", "read-only-rootfs"):

@@ -116,7 +116,7 @@ def test_a_refusal_in_an_open_profile_is_shown_again(profile: str, bwrap: str, c
         ("0.8.0-0711", "setting up uid map: Permission denied"),
     ],
 )
-def test_a_bubblewrap_is_laid_with_its_mode_and_its_attributes(
+def test_a_bubblewrap_is_installed_with_its_mode_and_its_attributes(
     bwrap: str, said: str, codex: Subject, tmp_path: Path
 ) -> None:
     """Asked for directly: Codex takes one of its own where it finds such a one."""
@@ -194,7 +194,7 @@ def test_a_name_is_found_again_or_not(profile: str, name: str, policy: str, code
     assert found or b"gaierror" in ended.stderr
 
 
-def test_an_engine_that_is_not_there_is_told(codex: Subject, tmp_path: Path) -> None:
+def test_a_missing_engine_is_reported(codex: Subject, tmp_path: Path) -> None:
     with opened(spec_of(Place("docker-default")), tmp_path, codex=codex) as environment:
         seen = observe(environment, codex, OUT)
         entrance = environment.entrance
@@ -204,7 +204,7 @@ def test_an_engine_that_is_not_there_is_told(codex: Subject, tmp_path: Path) -> 
     assert ended.exit == 2 and b"no container engine answers" in ended.stderr
 
 
-def test_an_image_that_is_not_there_is_told(codex: Subject, tmp_path: Path) -> None:
+def test_a_missing_image_is_reported(codex: Subject, tmp_path: Path) -> None:
     with opened(spec_of(Place("docker-default")), tmp_path, codex=codex) as environment:
         seen = observe(environment, codex, OUT)
         entrance = environment.entrance

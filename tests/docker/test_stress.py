@@ -78,7 +78,7 @@ def red(found: tuple[Finding, ...]) -> set[str]:
         ("keeps-theirs", "key-inside", "key-lost"),
     ],
 )
-def test_a_writer_of_ours_comes_between_and_what_does_not_stand_it_is_caught(
+def test_a_second_writer_interferes_and_a_generator_that_loses_data_is_caught(
     environment: Environment, kind: str, other: str, reason: str
 ) -> None:
     """This one knows its marks by whole lines that end in LF, and takes away whatever is between them."""
@@ -92,6 +92,6 @@ def test_two_at_once_that_wait_for_each_other_pass_and_one_that_forgets_is_caugh
 
 
 @pytest.mark.parametrize(("kind", "why"), [("at-once", UNSEEN), ("killed", NOT_THERE.why)])
-def test_what_needs_a_witness_in_there_says_so(environment: Environment, kind: str, why: str) -> None:
+def test_a_missing_file_watcher_in_the_container_is_reported(environment: Environment, kind: str, why: str) -> None:
     (one,) = asked(environment, kind, MANAGES)
     assert one.skipped == why

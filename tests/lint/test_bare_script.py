@@ -101,7 +101,7 @@ def test_a_run_that_proves_nothing_is_red(tmp_path: Path, said: str, code: int, 
     assert heard.splitlines()[-1].startswith("rm -f codexsandbox-bare.")
 
 
-def test_a_distribution_that_cannot_be_had_is_told_from_a_red_run(tmp_path: Path) -> None:
+def test_an_unavailable_distribution_differs_from_a_red_run(tmp_path: Path) -> None:
     code, shown, _ = bare(tmp_path, GREEN, lacks="debian-trixie")
     assert code == 75 and "debian-trixie is not available here" in shown
 
@@ -128,7 +128,7 @@ def test_one_red_run_makes_all_of_it_red(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("lacks", "code"), [("ubuntu-24.04", 0), ("debian-bookworm", 1)])
-def test_an_ubuntu_that_cannot_be_had_is_named_and_a_debian_is_red(tmp_path: Path, lacks: str, code: int) -> None:
+def test_an_unavailable_ubuntu_is_named_and_a_debian_is_red(tmp_path: Path, lacks: str, code: int) -> None:
     ended, shown, _ = script(tmp_path, ENOUGH, "bares", lacks=lacks)
     assert ended == code, shown
     assert f"{lacks} is not available here" in shown

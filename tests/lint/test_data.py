@@ -115,7 +115,7 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("axis", "value"), KNOWN)
-def test_what_a_shipped_deviation_names_is_in_the_catalogue(axis: str, value: str) -> None:
+def test_every_name_in_a_shipped_deviation_is_in_the_catalogue(axis: str, value: str) -> None:
     """A misspelt profile would fit no cell, and what it was to cover would be news in every run."""
     assert fnmatch.filter(SHIPPED.values(CONTAINER_AXES[axis]), value)
 
@@ -176,7 +176,7 @@ def test_the_cells_of_a_preset_are_locked(name: str) -> None:
 
 
 @pytest.mark.parametrize("without", [(), ("alpine-3.22", "fedora-43"), ("ubuntu-22.04", "ubuntu-24.04")])
-def test_a_pull_request_costs_at_most_120_cells_and_holds_every_pair_that_can_be_had(without: tuple[str, ...]) -> None:
+def test_a_pull_request_costs_at_most_120_cells_and_holds_every_possible_pair(without: tuple[str, ...]) -> None:
     left = tuple(LeftOut(values={"distro": distro}, why="no registry answers") for distro in without)
     found = _choice("pull-request", left=left).chosen(2)
     assert found.picked is not None

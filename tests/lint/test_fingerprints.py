@@ -58,7 +58,7 @@ def test_its_words_are_plain_and_whole(known: Fingerprint) -> None:
 
 
 @each_fingerprint
-def test_what_is_undecided_names_the_one_command_that_would_decide(known: Fingerprint) -> None:
+def test_an_undecided_fingerprint_names_the_one_command_that_would_decide(known: Fingerprint) -> None:
     said = known.decide or DECIDES
     assert known.verdict == "undecided" or not known.decide
     assert re.fullmatch(r"`[^`]+`[^`]* decides: [^`]+(`[^`]+`[^`]+)?", said), said
@@ -66,12 +66,12 @@ def test_what_is_undecided_names_the_one_command_that_would_decide(known: Finger
 
 
 @each_fingerprint
-def test_what_it_explains_exists(known: Fingerprint) -> None:
+def test_every_explained_fingerprint_exists(known: Fingerprint) -> None:
     assert set(known.explains) <= set(ALL)
     assert known.id not in known.explains
 
 
-def test_what_follows_from_a_verdict_has_names_of_its_own() -> None:
+def test_consequences_of_a_verdict_have_their_own_names() -> None:
     assert not {each.fingerprint for each in DERIVED} & set(ALL)
 
 

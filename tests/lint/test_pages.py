@@ -71,7 +71,7 @@ def test_every_glob_that_is_named_matches_something(page: Path) -> None:
 
 
 @each_page
-def test_every_option_of_ours_that_is_named_exists(page: Path) -> None:
+def test_every_named_option_of_the_plugin_exists(page: Path) -> None:
     known = {f"--codex-{name}" for name, *_ in options._OPTIONS}
     assert set(re.findall(r"--codex-[a-z-]+", text(page) or "")) <= known
 

@@ -100,7 +100,7 @@ def test_a_rule_is_seen_where_a_text_for_users_breaks_it(text: str, rule: str) -
     assert rule in found if rule else found == ""
 
 
-def test_strings_for_users_are_told_from_docstrings_and_short_ones() -> None:
+def test_strings_for_users_differ_from_docstrings_and_short_strings() -> None:
     source = """def f(x):
     'Nobody reads this docstring here.'
     return f'nobody has seen {x} at all', 'nobody', 'two of ' 'two pieces'

@@ -66,7 +66,7 @@ def test_all_that_it_needs_is_written_down(name: str) -> None:
     assert not any("resolved" in entry for entry in lock.values())
 
 
-def test_no_lock_is_left_of_a_version_that_nobody_uses() -> None:
+def test_no_lock_is_left_of_an_unused_version() -> None:
     used = {package(name).lock().name for name in INSTALLED}
     assert {path.name for path in (data_folder("matrix") / "generators/locks").iterdir()} == used
 
@@ -95,7 +95,7 @@ def test_the_table_of_the_page_has_each_of_them_at_the_version_that_is_brought()
     assert real_page.rows(real_page.PAGE.read_text(encoding="utf-8")) == versions
 
 
-def test_what_the_table_says_of_a_run() -> None:
+def test_the_table_describes_a_run() -> None:
     told = real_page.put(f"before\n{real_page.BEGIN}\nold\n{real_page.END}\nafter\n", real_page.text(both()))
     assert told.startswith(f"before\n{real_page.BEGIN}\nOne run of") and told.endswith(f"{real_page.END}\nafter\n")
     assert "old" not in told
@@ -107,7 +107,7 @@ def test_what_the_table_says_of_a_run() -> None:
     assert "comment-lost" in row
 
 
-def test_what_was_measured_again_stands_in_its_place_and_is_named() -> None:
+def test_a_repeated_measurement_replaces_the_first_and_is_named() -> None:
     told = real_page.text(both(), good())
     assert "In a run of its own: `good`." in told
     assert [line.split("`")[1] for line in told.splitlines() if line.startswith("| `")] == ["good", "mytool"]

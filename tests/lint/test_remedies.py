@@ -52,7 +52,7 @@ def test_it_is_proved_or_says_that_it_is_not(remedy: Remedy) -> None:
 
 
 @each_remedy
-def test_of_one_place_one_thing_is_recorded(remedy: Remedy) -> None:
+def test_one_place_has_one_recorded_result(remedy: Remedy) -> None:
     """The same cause, family and profile never both helps and does not."""
     for cause in remedy.causes:
         found: dict[tuple[str, str], set[str]] = {}
@@ -62,7 +62,7 @@ def test_of_one_place_one_thing_is_recorded(remedy: Remedy) -> None:
 
 
 @each_remedy
-def test_where_it_was_not_proved_it_is_never_called_proved(remedy: Remedy) -> None:
+def test_a_remedy_without_a_proof_is_never_called_proved(remedy: Remedy) -> None:
     """Every cause, family and profile: `proved` comes first only where a proof with these three is green."""
     families = {proof.family for one in ALL for proof in one.proofs} | {"bubblewrap 0.14"}
     profiles = {proof.before.profile for one in ALL for proof in one.proofs} | {"cap-drop-all"}
@@ -79,7 +79,7 @@ def test_where_it_was_not_proved_it_is_never_called_proved(remedy: Remedy) -> No
 
 
 @each_remedy
-def test_what_is_pasted_is_what_was_proved(remedy: Remedy) -> None:
+def test_a_pasted_command_is_the_proved_one(remedy: Remedy) -> None:
     """The filter and the options are those of each profile that was green."""
     words = remedy.docker_run("seccomp.json", "IMAGE")
     for proof in remedy.proofs:
@@ -110,7 +110,7 @@ def by_name(name: str) -> Remedy:
     return found
 
 
-def test_what_was_shown_for_one_cause_is_not_told_as_proof_for_another() -> None:
+def test_a_proof_for_one_cause_is_not_shown_for_another() -> None:
     """Docker's own filter refuses another call than one that forgets mount."""
     remedy = by_name("no-filter")
     assert shown(remedy, "userns-refused-by-outer-filter")[1].startswith("proved in docker-default")

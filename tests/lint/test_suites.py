@@ -63,7 +63,7 @@ def test_no_promise_is_asked_whether_it_is_about_generators(path: Path) -> None:
     assert not re.search(r"\bof_generators\b", path.read_text(encoding="utf-8"))
 
 
-def test_no_trial_is_told_by_its_class() -> None:
+def test_no_trial_is_recognised_by_its_class() -> None:
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
@@ -84,7 +84,7 @@ def test_the_old_sites_would_be_found(line: str) -> None:
     assert list(faults(line))
 
 
-def test_what_is_exempt_is_there_and_needs_it() -> None:
+def test_every_exemption_exists_and_is_needed() -> None:
     for name in GENERATOR_SUITE | DATA:
         source = (PACKAGE / name).read_text(encoding="utf-8")
         assert "generator_suite" in source or name in DATA, name

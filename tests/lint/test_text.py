@@ -65,7 +65,7 @@ def test_no_text_speaks_of_the_machine_or_the_people_that_made_it() -> None:
     assert found == []
 
 
-def test_every_host_in_a_link_is_one_that_anybody_can_read() -> None:
+def test_every_host_in_a_link_is_public() -> None:
     found = {f"{name}: {host}" for name, text in texts() for host in HOST.findall(text) if not HOSTS.fullmatch(host)}
     assert found == set()
 

@@ -74,7 +74,7 @@ def test_a_file_that_does_not_load_is_confirmed_by_a_process_of_its_own(claimant
         b"[features.plugins]\nx = 1\n",
     ],
 )
-def test_what_we_say_to_keep_a_server_quiet_hides_nothing(claimant: Claimant, text: bytes) -> None:
+def test_options_that_keep_a_server_quiet_hide_nothing(claimant: Claimant, text: bytes) -> None:
     for claim in (claimant.claim(text), claimant.claim(text, fresh=True), claimant.claim(text, argv=("-c", "a=1"))):
         assert not claim.loads, claim
 
@@ -181,7 +181,7 @@ def test_the_door_is_named_by_which_a_release_is_left_out() -> None:
     assert AppServerDoor.needs == ("app-server",)
 
 
-def test_a_server_that_lives_on_keeps_nobody_from_calling_codex(codex: Subject) -> None:
+def test_a_server_that_keeps_running_does_not_prevent_a_call_of_codex(codex: Subject) -> None:
     """Those who share /tmp take turns there, call by call: a server that is only asked takes none."""
     with local_environment() as one, local_environment() as other, Claimant(one, codex) as claimant:
         assert claimant.claim(b"").loads

@@ -33,7 +33,7 @@ def first(shop: CaseRunner, codex: str, script: str, **declared: object) -> Gene
     return told(shop, codex, sh(script, **declared)).first  # type: ignore[arg-type]
 
 
-def test_what_codex_adds_is_there_and_is_the_generators_work(shop: CaseRunner, codex: str) -> None:
+def test_changes_by_codex_are_there_and_count_as_the_generators_work(shop: CaseRunner, codex: str) -> None:
     case_run = told(shop, codex, sh(f"command -v codex >/dev/null && {ADD}"))
     assert [run.files[CONFIG].content for run in case_run.runs] == [SERVER] * 3, case_run.first
     assert (case_run.first.argv, case_run.first.env, [one.work for one in case_run.first.launches]) == ((), {}, [False])
@@ -83,7 +83,7 @@ def test_a_start_of_work_is_recorded_and_swallowed_unless_it_is_declared(shop: C
     assert [one.work for one in really.launches] == [True]
 
 
-def test_calls_that_nobody_can_make_here_fail_at_once(shop: CaseRunner, codex: str) -> None:
+def test_calls_that_are_impossible_here_fail_at_once(shop: CaseRunner, codex: str) -> None:
     given = first(shop, codex, "codex login </dev/null; echo $?; codex update; echo $?")
     assert given.stdout.splitlines() == ["1", "1"]
     assert "`codex login --with-api-key`" in given.stderr

@@ -93,7 +93,7 @@ enabled = true
     ],
     ids=["nothing", "mode", "roots and network", "voided by a profile", "profile", "full access"],
 )
-def test_a_file_is_enforced_whatever_the_policy_is_called(
+def test_a_file_is_enforced_under_every_name_of_the_policy(
     machine: Environment, codex: Subject, door: Any, text: str, expected: set[str]
 ) -> None:
     seen = seen_by(door.configured(written(text)), machine, codex, READ_ONLY)
@@ -124,7 +124,9 @@ def test_the_command_sandbox_takes_profiles_of_a_file_and_passes_over_its_mode(
     assert opened(seen_by(profile, machine, codex, READ_ONLY)) == {"WORKSPACE"}
 
 
-def test_a_file_that_is_rewritten_under_a_running_server_fools_nobody(machine: Environment, codex: Subject) -> None:
+def test_a_file_that_is_rewritten_under_a_running_server_changes_no_verdict(
+    machine: Environment, codex: Subject
+) -> None:
     """The server claims what the file says now, and enforces what it said when it was started; a door starts anew."""
     world = machine.world()
     config, made = world.fill(CONFIG), f"{world.values['WORKSPACE']}/made"
@@ -169,7 +171,7 @@ def test_a_broken_file_leaves_the_app_server_with_what_is_built_in(machine: Envi
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
-def test_overrides_that_codex_cannot_read_are_told_in_its_words(
+def test_overrides_that_codex_cannot_read_are_reported_in_its_words(
     machine: Environment, codex: Subject, door: Any
 ) -> None:
     argv = ("-c", 'sandbox_mode="workspace-write"', "-c", "sandbox_workspace_write.writable_roots=[/x]")
@@ -191,7 +193,7 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_codex_that_cannot_be_spoken_with_is_told_as_it_behaves(
+def test_an_unresponsive_codex_is_reported_by_its_behaviour(
     machine: Environment, codex: Subject, folder: Path, door: Any, name: str
 ) -> None:
     script, ended, state = SCRIPTS[name]
@@ -217,7 +219,7 @@ def stand_in(codex: Subject, folder: Path, script: str) -> Any:
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
-def test_why_a_sandbox_does_not_start_is_known_through_every_door(
+def test_the_cause_of_a_failed_start_is_known_through_every_door(
     machine: Environment, codex: Subject, folder: Path, door: Any
 ) -> None:
     """Codex is started where no further user namespace can be made: each door tells the cause that `sandbox` tells."""
@@ -233,14 +235,14 @@ def test_why_a_sandbox_does_not_start_is_known_through_every_door(
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
-def test_nothing_of_a_call_is_left_running_and_codex_ends_when_it_is_told_to(
+def test_no_process_of_a_call_keeps_running_and_codex_ends_on_request(
     machine: Environment, codex: Subject, door: Any
 ) -> None:
     seen = seen_by(door, machine, codex, WORKSPACE_WRITE)
     assert seen.survivors == () and "did not end by itself" not in seen.stderr
 
 
-def test_what_codex_says_of_itself_is_kept(machine: Environment, codex: Subject) -> None:
+def test_the_events_that_codex_prints_are_kept(machine: Environment, codex: Subject) -> None:
     seen = seen_by(ExecDoor(), machine, codex, WORKSPACE_WRITE)
     events = [json.loads(line) for line in seen.stderr.splitlines() if line.startswith("{")]
     assert {"turn.started", "turn.completed"} <= {event["type"] for event in events}

@@ -80,7 +80,7 @@ def _records(wrapping: str, chosen: Callable[[Promise], bool]) -> dict[Key, Reco
         )
 
 
-def test_who_speaks_before_the_probe_is_not_believed() -> None:
+def test_a_program_that_prints_before_the_probe_is_not_believed() -> None:
     """The forged rows come first, and the probe's own are a second row for one act: then none of them counts."""
     records = _records(SPEAKS_FIRST, lambda promise: promise.id in LEAKING)
     assert len(records) == 1 + len(LEAKING)

@@ -57,14 +57,14 @@ def test_an_entry_point_leads_to_a_function(shop: CaseRunner) -> None:
         ("return 5", 0, ""),
     ],
 )
-def test_how_a_function_ends_is_an_exit_code(shop: CaseRunner, body: str, code: int, said: str) -> None:
+def test_the_end_of_a_function_is_an_exit_code(shop: CaseRunner, body: str, code: int, said: str) -> None:
     with run_folder() as folder:
         given = first(shop, of_file(module(folder, f"def write(asked):\n    {body}\n")))
     assert (given.ended, given.code) == ("exit", code)
     assert said in given.stderr
 
 
-def test_what_a_module_does_when_it_is_imported_ends_with_the_call(shop: CaseRunner) -> None:
+def test_effects_of_an_import_end_with_the_call(shop: CaseRunner) -> None:
     long = f"1000.{uuid.uuid4().int}"
     text = f"""
 import subprocess, sys, threading, time

@@ -40,7 +40,7 @@ def test_it_passes_every_check_on_ordinary_files(shop: CaseRunner, language: str
     assert wrong == []
 
 
-def test_what_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_files_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "README.md").write_text("mine\n")
     assert cli.main(["generator", "new", "one", "--folder", str(tmp_path)]) == 0
     assert "pytest --codex-matrix --codex-generator" in capsys.readouterr().out

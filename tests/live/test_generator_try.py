@@ -27,7 +27,7 @@ def test_the_exemplary_one_passes_on_a_file_that_breaks_others(capsys: pytest.Ca
     assert "+ sandbox_mode = " in shown
 
 
-def test_a_bad_one_is_told_why(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_generator_gets_the_cause(capsys: pytest.CaptureFixture[str]) -> None:
     append = "import sys; open(sys.argv[1], 'a').write('\\nsandbox_mode = \"workspace-write\"\\n')"
     code, shown = tried(
         capsys, "--case", "02-ends-in-tui", "--wish", "plain", "--", sys.executable, "-c", append, "@CONFIG@"
@@ -70,7 +70,7 @@ def test_one_that_cannot_be_started_is_one_error_and_nothing_is_run(
     assert next_step in error
 
 
-def test_what_new_prints_next_works_from_there(
+def test_the_command_that_new_prints_works_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -116,7 +116,7 @@ SAYS = "F effective.says-what-was-asked denied"
         (f": $CXG_WRITABLE_ROOTS; {MODE}", "01-none", SAYS),  # it could know of roots and network
     ],
 )
-def test_one_that_is_told_nothing_is_asked_what_it_can_know(
+def test_a_generator_without_request_is_asked_only_the_promises_it_can_keep(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

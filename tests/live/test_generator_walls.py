@@ -27,7 +27,7 @@ def folder() -> Iterator[Path]:
         assert list(made.iterdir()) == []
 
 
-def test_they_hold_and_every_act_could_have_been_done(folder: Path) -> None:
+def test_the_walls_hold_and_every_act_works_without_them(folder: Path) -> None:
     found, told = confinement_proof.confined(folder)
     assert told.by == found.by == f"bubblewrap {found.bwrap}"
     assert told.faults == ()
@@ -83,7 +83,7 @@ def test_the_users_home_is_a_hole_too(folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root has capabilities, and owns the kernel's settings")
-def test_what_only_root_could_do_is_found_too(folder: Path) -> None:
+def test_acts_that_only_root_can_perform_are_found_too(folder: Path) -> None:
     bwrap = confinement().bwrap
     capable = Holed(bwrap=bwrap, without=("--cap-drop", "ALL"), more=("--cap-add", "ALL"))
     with pytest.raises(CannotConfine) as caught:
@@ -96,7 +96,7 @@ def test_what_only_root_could_do_is_found_too(folder: Path) -> None:
     assert "the machine's passwords: " in caught.value.why
 
 
-def test_a_bubblewrap_that_confines_nobody_is_found(folder: Path) -> None:
+def test_a_bubblewrap_that_does_not_confine_is_found(folder: Path) -> None:
     lax = folder.parent / f"lax-{os.getpid()}"
     lax.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n')
     lax.chmod(lax.stat().st_mode | stat.S_IXUSR)
@@ -120,7 +120,7 @@ def test_the_next_bubblewrap_is_taken_where_the_first_cannot(folder: Path) -> No
     assert found.bwrap == good
 
 
-def test_where_there_is_none_nothing_runs_unless_it_is_asked_for(folder: Path) -> None:
+def test_without_a_bubblewrap_nothing_runs_unless_requested(folder: Path) -> None:
     with pytest.raises(CannotConfine) as caught:
         confinement_proof.confined(folder, candidates=[])
     assert "no bubblewrap" in caught.value.why

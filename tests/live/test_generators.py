@@ -84,7 +84,7 @@ def test_a_result_that_is_forged_or_malformed_is_said_and_not_believed(shop: Cas
     assert "symlink" in linked.error
 
 
-def test_how_it_starts_codex_is_what_it_gives_back(shop: CaseRunner) -> None:
+def test_the_arguments_of_its_codex_start_are_its_result(shop: CaseRunner) -> None:
     given = first(
         shop,
         sh("codex --version; cd /; A=b codex -s read-only app-server -c x=y --config=z=1 -- -c no", scheme="launch"),
@@ -148,7 +148,7 @@ def test_files_without_an_end_are_cut(shop: CaseRunner) -> None:
     assert "limit" in many.error
 
 
-def test_what_lies_beside_a_tool_is_not_what_it_wrote(walled: CaseRunner) -> None:
+def test_files_beside_a_tool_are_not_its_output(walled: CaseRunner) -> None:
     """A checkout below /var/tmp is seen there by its own name: with all that was installed in it."""
     with run_folder() as folder:
         for number in range(20_001):
@@ -166,7 +166,7 @@ def test_binary_output_is_kept_as_it_is(shop: CaseRunner) -> None:
     assert given.stdout == "\\xff\x00\x1b[31m"  # a byte that is no UTF-8 is shown as its escape
 
 
-def test_one_that_asks_has_nobody_to_answer(shop: CaseRunner) -> None:
+def test_a_generator_that_prompts_gets_no_answer(shop: CaseRunner) -> None:
     given = first(shop, sh("read answer || echo nobody; : < /dev/tty || echo no terminal"))
     assert "nobody" in given.stdout
     assert "no terminal" in given.stdout or given.code != 0
@@ -186,7 +186,7 @@ def test_folders_that_it_shuts_are_opened_again_for_the_next(shop: CaseRunner) -
     assert set(after.before) == {CONFIG}
 
 
-def test_one_that_does_nothing_is_told_as_it_was(shop: CaseRunner) -> None:
+def test_a_generator_without_effect_is_reported_as_such(shop: CaseRunner) -> None:
     case_run = told(shop, sh("exit 0"))
     assert case_run.first.files == case_run.before
     assert case_run.alone is None
@@ -226,7 +226,7 @@ def test_one_that_wants_codex_is_not_run_without_one(shop: CaseRunner) -> None:
 
 
 # ---- walls
-def test_what_is_written_elsewhere_is_prevented_and_named(walled: CaseRunner) -> None:
+def test_a_write_elsewhere_is_prevented_and_named(walled: CaseRunner) -> None:
     home = Path.home()
     word = f"cx-stray-{os.getpid()}"
     given = first(
@@ -276,13 +276,13 @@ def test_one_that_moves_what_others_stand_on_does_not_disturb_the_next(walled: C
     assert told(walled, python("print('well')")).first.stdout == "well\n"
 
 
-def test_a_warden_cannot_be_looked_into_or_ended_by_what_it_keeps(walled: CaseRunner) -> None:
+def test_a_run_init_cannot_be_inspected_or_ended_by_its_processes(walled: CaseRunner) -> None:
     given = first(walled, sh("kill -KILL 1; kill -STOP 1; cat /proc/1/environ /proc/1/mem; ls -l /proc/1/fd; echo on"))
     assert given.stdout.endswith("on\n")
     assert "pipe:" not in given.stdout
 
 
-def test_one_that_needs_a_network_is_told_where_it_can_have_one(walled: CaseRunner) -> None:
+def test_a_generator_that_needs_a_network_gets_the_option_for_it(walled: CaseRunner) -> None:
     given = first(walled, sh("true", needs_network=True))
     assert given.ended == "not-started"
     assert "--codex-generator-in" in given.error
@@ -308,7 +308,7 @@ def test_a_folder_may_be_closed_to_who_writes_there(walled: CaseRunner) -> None:
 
 
 @pytest.mark.parametrize("link", ["symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"])
-def test_every_kind_of_link_is_laid_and_seen(shop: CaseRunner, link: str) -> None:
+def test_every_kind_of_link_is_created_and_seen(shop: CaseRunner, link: str) -> None:
     case = Case(id=link, why="links", config=b"a = 1\n", link=link)  # type: ignore[arg-type]
     before = told(shop, sh("true"), case).before
     seen = {name: state.kind for name, state in before.items() if state.kind != "dir"}

@@ -61,7 +61,7 @@ def test_the_exemplary_one_breaks_no_promise_and_declines_little(shop: CaseRunne
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_what_is_fixed_keeps_a_users_file(shop: CaseRunner, name: str) -> None:
+def test_the_fixed_generator_keeps_a_users_file(shop: CaseRunner, name: str) -> None:
     """On a part of the corpus: what their first versions broke."""
     kind = generator_specs.of_declaration(name).declaration.kind
     for case in CASES:

@@ -151,7 +151,7 @@ ROWS = {  # what is written for macOS and Windows is asked here; what their sand
 }
 
 
-def test_multica_the_policy_is_captured_until_the_block_stands_on_top() -> None:
+def test_multica_the_policy_is_captured_until_the_block_is_on_top() -> None:
     seen = run(
         "--codex-matrix=incident-multica",
         f"--codex-only={','.join(CAPTURED)}",
@@ -184,7 +184,7 @@ def test_multica_the_policy_is_captured_until_the_block_stands_on_top() -> None:
         ('{"method":"process/exited","params":{"sandboxDenied":true}}', (), "exec-server-sandbox-denied"),
     ],
 )
-def test_a_pasted_line_is_told_apart(said: str, facts: tuple[str, ...], fingerprint: str) -> None:
+def test_a_pasted_line_is_distinguished(said: str, facts: tuple[str, ...], fingerprint: str) -> None:
     words = [word for fact in facts for word in ("--fact", fact)]
     done = subprocess.run(
         [sys.executable, "-m", "pytest_codexsandbox", "diagnose", "-", *words],

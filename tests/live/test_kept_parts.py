@@ -42,7 +42,7 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return told
 
 
-def test_what_the_user_granted_is_no_leak_of_who_keeps_it(tried: Try) -> None:
+def test_a_grant_by_the_user_is_no_leak_of_a_generator_that_keeps_it(tried: Try) -> None:
     kept = tried("pass")
     for promise in (SAYS, DOES):
         assert f"P {promise}: " in kept, kept
@@ -53,12 +53,12 @@ def test_what_the_user_granted_is_no_leak_of_who_keeps_it(tried: Try) -> None:
     ("trick", "red"),
     [(ADDS, "leak (root-too-many)"), (FORGETS, "denied (root-missing)"), (NETWORK, "leak (another-network)")],
 )
-def test_who_says_that_it_keeps_and_does_not_is_red(tried: Try, trick: str, red: str) -> None:
+def test_a_generator_that_claims_to_keep_and_does_not_is_red(tried: Try, trick: str, red: str) -> None:
     shown = tried(trick)
     assert f"F {SAYS} {red}" in shown, shown
 
 
-def test_what_the_users_permissions_decide_is_never_green(tried: Try) -> None:
+def test_settings_decided_by_the_users_permissions_are_never_green(tried: Try) -> None:
     """The file leads to another mode than was asked for, and has no words for that one."""
     shown = tried("text = text.replace('default_permissions', '# default_permissions')", case="26-default-permissions")
     assert f"2 promises not checked: {SAYS}, {DOES}: the user's permissions ':read-only' do not set roots" in shown, (

@@ -73,7 +73,7 @@ def test_a_shell_in_the_sandbox_finds_the_same(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not OPEN_OUTSIDE, reason="nobody may change a setting of this kernel, so there is nothing to shut")
-def test_where_they_are_shut_for_codex_alone_it_conforms(folder: Path) -> None:
+def test_settings_closed_for_codex_alone_conform(folder: Path) -> None:
     """The real Codex and the kernel's own refusal, beside a control that can open them: this promise can be green."""
     if not _may_mount(folder):
         pytest.skip("who runs these tests may not mount anything")

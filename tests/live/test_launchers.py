@@ -35,7 +35,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         ("codex exec -s workspace-write -C / hi", "plain", f"F {DOES} leak (started-elsewhere)"),
     ],
 )
-def test_what_codex_does_with_the_words_of_a_start(asked: object, words: str, intent: str, seen: str) -> None:
+def test_codex_applies_the_arguments_of_a_start(asked: object, words: str, intent: str, seen: str) -> None:
     assert callable(asked)
     assert seen in asked(words, "--wish", intent)
 

@@ -95,7 +95,7 @@ def test_a_codex_that_dies_after_the_first_call_is_never_just_blocked() -> None:
 
 
 @pytest.mark.parametrize("then", [BUILT_ANEW, REMOVED])
-def test_what_is_not_the_program_any_more_says_nothing_about_it(then: str) -> None:
+def test_a_replaced_program_shows_nothing_about_the_original(then: str) -> None:
     """A build of the user's own is built anew while the run goes on: the journal names the old one's digest."""
     found = _verdicts(REPLACED, then)
     assert set(found.values()) == {(Verdict.BROKEN, "")}, found

@@ -163,7 +163,7 @@ def test_a_tool_of_pypi_writes_its_block_without_a_network(shop: CaseRunner) -> 
     assert "generator.second-run-changes-nothing" not in faults(case_run, generator)
 
 
-def test_how_a_tool_of_pypi_starts_codex_is_recorded(shop: CaseRunner) -> None:
+def test_the_codex_start_of_a_tool_of_pypi_is_recorded(shop: CaseRunner) -> None:
     case_run = told(shop, here("hermes-agent-argv"))
     root = case_run.world["ROOT0"]
     assert case_run.first.argv == (

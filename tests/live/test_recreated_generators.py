@@ -81,7 +81,7 @@ def claimed(claimant: Claimant, generate: Generate, folder: Path, user: bytes | 
         b'[profiles.p]\nsandbox_mode = "read-only"\n',
     ],
 )
-def test_what_the_exemplary_one_asks_for_is_what_codex_says(
+def test_codex_reports_the_policy_that_the_exemplary_generator_requests(
     claimant: Claimant, tmp_path: Path, user: bytes | None
 ) -> None:
     claim = claimed(claimant, generate, tmp_path, user, network=True)
@@ -91,7 +91,7 @@ def test_what_the_exemplary_one_asks_for_is_what_codex_says(
     assert claim.warnings == ()
 
 
-def test_what_it_refuses_to_write_beside_is_really_void(claimant: Claimant) -> None:
+def test_a_setting_that_the_generator_refuses_is_really_void(claimant: Claimant) -> None:
     """The control of its refusal: with the policy put beside it, Codex enforces something else."""
     for void in (b'default_permissions = ":read-only"\n', b'profile = "p"\n'):
         claim = claimant.claim(void + b'sandbox_mode = "workspace-write"\n')

@@ -141,7 +141,7 @@ def test_a_refusal_behind_another_door_is_shown_through_that_door(
 
 
 @pytest.mark.parametrize("verb", ["http", "dns", "unix-connect"])
-def test_what_arrives_outside_arrives_again(machine: Environment, codex: Subject, home: Path, verb: str) -> None:
+def test_a_write_outside_arrives_again(machine: Environment, codex: Subject, home: Path, verb: str) -> None:
     acts = {f"shown.again/{verb}": REFUSED[verb]}
     seen = record(machine, codex, acts, QUIET_NETWORK)
     assert seen.rows[f"shown.again/{verb}"].ok and len(seen.arrivals) == 1
@@ -168,7 +168,9 @@ def test_a_variable_is_shown(machine: Environment, codex: Subject, home: Path) -
     assert ended.exit == 0 and ended.stdout.startswith(b"1\n")
 
 
-def test_what_only_the_probe_can_show_is_shown_by_it(machine: Environment, codex: Subject, home: Path) -> None:
+def test_an_effect_that_only_the_probe_shows_is_shown_by_the_probe(
+    machine: Environment, codex: Subject, home: Path
+) -> None:
     acts = {"shown.again/w": REFUSED["write"], "shown.again/r": Act(verb="read", path="@WORKSPACE@/none")}
     ended = show(repro_script(record(machine, codex, acts), acts=acts), home)
     assert ended.exit == 0

@@ -90,7 +90,7 @@ def reasons(found: tuple[Finding, ...]) -> set[str]:
 
 # ---- the good one
 @pytest.mark.parametrize("kind", ["at-once", pytest.param("killed", marks=traced), "together"])
-def test_the_good_one_stands_it(kind: str, folder: Path) -> None:
+def test_the_good_generator_passes_every_stress_check(kind: str, folder: Path) -> None:
     found = strained(kind, generator("good"), folder)
     assert reasons(found) == set(), found
 
@@ -208,7 +208,7 @@ def test_codex_itself_takes_the_end_of_a_block_and_the_next_run_deletes_servers(
 
 
 # ---- who looks
-def test_an_onlooker_sees_every_state_and_follows_no_link(folder: Path) -> None:
+def test_a_file_watcher_sees_every_state_and_follows_no_link(folder: Path) -> None:
     top = folder / "looked-at"
     top.mkdir()
     file = top / "config.toml"

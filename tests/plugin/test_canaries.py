@@ -14,7 +14,7 @@ Canaries.{method} = lambda self, *words: "planted by the test"
 
 
 @pytest.mark.parametrize("method", ["_caught", "_passed"])
-def test_where_a_canary_is_misjudged_nothing_is_believed(matrix: Matrix, method: str) -> None:
+def test_after_a_misjudged_canary_no_result_is_believed(matrix: Matrix, method: str) -> None:
     run = matrix.run(
         "--codex-only=network.*",
         files={"sick.py": MISJUDGED.format(method=method)},

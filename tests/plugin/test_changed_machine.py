@@ -61,7 +61,7 @@ def measured(matrix: Matrix, bwrap: Path, change: str) -> Done:
     ],
     ids=["removed", "replaced", "switched"],
 )
-def test_what_comes_after_the_change_is_broken_and_both_sides_say_so(
+def test_results_after_the_change_are_broken_and_both_sides_are_named(
     matrix: Matrix, bwrap: Path, change: str, told: str
 ) -> None:
     run = measured(matrix, bwrap, change)

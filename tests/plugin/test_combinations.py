@@ -11,7 +11,7 @@ XDIST = ("xdist.plugin",)
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "xdist"])
 @pytest.mark.parametrize("word", ["--codex-release=0.163.0", "--codex-strict", "--codex-only=sqlite.*"])
-def test_an_option_beside_tests_that_use_nothing_of_ours_is_an_error(
+def test_an_option_for_tests_without_our_fixtures_is_an_error(
     matrix: Matrix, word: str, workers: tuple[str, ...]
 ) -> None:
     run = matrix.run(word, *workers, files=PLAIN, plugins=XDIST, matrix=False)
@@ -30,7 +30,7 @@ def test_in_an_ini_it_is_for_the_runs_that_measure(matrix: Matrix) -> None:
     assert "1 passed" in run.out
 
 
-def test_a_file_that_cannot_be_imported_is_told_instead(matrix: Matrix) -> None:
+def test_a_file_that_cannot_be_imported_is_reported_instead(matrix: Matrix) -> None:
     run = matrix.run("--codex-strict", files={"test_broken.py": "def broken(:\n"}, matrix=False)
     assert run.code == 2, run.out
     assert "SyntaxError" in run.out
@@ -65,7 +65,7 @@ def test_a_misspelt_key_of_the_ini_is_an_error_with_the_nearest_name(matrix: Mat
     assert file in run.out
 
 
-def test_a_key_of_another_plugin_is_none_of_ours(matrix: Matrix) -> None:
+def test_a_key_of_another_plugin_is_left_alone(matrix: Matrix) -> None:
     conftest = "def pytest_addoption(parser):\n    parser.addini('codex_home', help='of another plugin')\n"
     ini = "[pytest]\ncodex_home = /x\n"
     run = matrix.run(files=PLAIN | {"conftest.py": conftest, "pytest.ini": ini}, matrix=False)

@@ -41,7 +41,7 @@ def conftest(when: str = "", more: str = "pass") -> dict[str, str]:
     ],
     ids=["-k", "a conftest", "a conftest that comes last", "a conftest that tells pytest"],
 )
-def test_what_is_dropped_is_named(matrix: Matrix, words: tuple[str, ...], files: dict[str, str], who: str) -> None:
+def test_each_dropped_result_is_named(matrix: Matrix, words: tuple[str, ...], files: dict[str, str], who: str) -> None:
     run = matrix.run(ONLY, *words, files=files)
     assert run.code == 0, run.out
     ((why, whats),) = dropped(run).items()

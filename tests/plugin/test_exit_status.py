@@ -110,7 +110,7 @@ def test_the_part_that_returns_the_exit_status_cannot_be_switched_off(matrix: Ma
     assert "leave out -p no:codexsandbox-exit-status" in run.out
 
 
-def test_nothing_collected_is_no_success_whatever_a_plugin_says(matrix: Matrix) -> None:
+def test_an_empty_collection_is_no_success_even_if_a_plugin_changes_the_exit_code(matrix: Matrix) -> None:
     plugin = (
         "import pytest\n\n"
         "@pytest.hookimpl(wrapper=True, tryfirst=True)\n"

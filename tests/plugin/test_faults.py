@@ -173,7 +173,7 @@ def test_a_renderer_that_fails_leaves_the_screen_and_is_no_success(matrix: Matri
     assert re.search(r"exit 11: .* not written: report\.md", run.out)
 
 
-def test_what_another_plugin_makes_of_the_exit_code_is_not_lost(matrix: Matrix) -> None:
+def test_an_exit_code_changed_by_another_plugin_is_kept(matrix: Matrix) -> None:
     plugin = "def pytest_sessionfinish(session):\n    session.exitstatus = 1\n"
     run = matrix.run("--codex-only=filesystem.outside-mode-refused", files={"conftest.py": plugin})
     assert run.code == 1, run.out
@@ -235,7 +235,7 @@ def test_a_run_whose_starts_are_all_known_to_fail_is_no_success(matrix: Matrix, 
         ("ended='signal', signal=9, oom_kills=2", "memory was full: the kernel ended 2 of its processes"),
     ],
 )
-def test_what_the_machine_ran_out_of_is_no_finding(matrix: Matrix, lacks: str, told: str) -> None:
+def test_an_exhausted_resource_is_no_finding(matrix: Matrix, lacks: str, told: str) -> None:
     """Sixteen calls of Codex at once end as on a machine that has no room for them."""
     text = (
         "import msgspec\nfrom pytest_codexsandbox.environments.agent_environment import AgentEnvironment\n"

@@ -86,7 +86,7 @@ def test_the_plan_ends_with_the_same_error(matrix: Matrix, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("words", [(), ("-n2",)])
-def test_what_can_be_measured_is_and_the_run_is_no_success(matrix: Matrix, words: tuple[str, ...]) -> None:
+def test_measurable_cells_are_measured_and_the_run_is_no_success(matrix: Matrix, words: tuple[str, ...]) -> None:
     run = matrix.run(
         "--codex-matrix=both.toml",
         "--codex-only=process.exit-code-kept",

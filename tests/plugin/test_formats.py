@@ -234,7 +234,7 @@ def test_a_strict_run_lists_what_it_fails(matrix: Matrix, tmp_path: Path) -> Non
 
 
 @pytest.mark.live
-def test_a_result_that_could_not_be_told(run: Callable[..., Done]) -> None:
+def test_a_result_that_could_not_be_determined(run: Callable[..., Done]) -> None:
     assert "broken" in verdicts(agree(run(f"{EXIT},workspace-write", conftest_py=BROKEN), 10))
 
 

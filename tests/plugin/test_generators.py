@@ -148,7 +148,9 @@ def test_one_that_dies_under_questions_is_asked_again_and_nothing_else_comes_of_
     assert run.code == 0, run.out
 
 
-def test_one_that_has_lost_its_app_server_has_not_kept_what_nobody_could_ask(matrix: Matrix, tmp_path: Path) -> None:
+def test_a_generator_without_an_app_server_is_blocked_where_codex_could_not_be_asked(
+    matrix: Matrix, tmp_path: Path
+) -> None:
     run = matrix.run("--codex-generator=good", *ASKED, liar(tmp_path, SHUT))
     assert run.code == 1, run.out
     assert all(verdicts(run, promise) == {("violates", "denied")} for promise in (SAYS, DOES, LOADS)), run.out
@@ -168,7 +170,7 @@ def test_two_workers_say_of_generators_what_one_process_says(matrix: Matrix) -> 
     assert len(two.journal.stories) == len(alone.journal.stories)
 
 
-def test_the_cases_of_one_generator_are_spread_over_workers_and_no_story_is_told_twice(matrix: Matrix) -> None:
+def test_the_cases_of_one_generator_are_spread_over_workers_and_each_runs_once(matrix: Matrix) -> None:
     run = matrix.run("--codex-generator=good", FEW, "--codex-only=generator.*,effective.*", "-n2", plugins=XDIST)
     assert run.code == 0, run.out
     workers: dict[str, set[str]] = {}
@@ -185,7 +187,9 @@ SLOW = 'cmd:/bin/sh -c \'sleep 0.3; echo "# x" >> "$1"\' sh @CONFIG@'
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_run_that_ends_amid_stories_leaves_no_process_and_no_folder(matrix: Matrix, number: signal.Signals) -> None:
+def test_a_run_that_ends_during_case_runs_leaves_no_process_and_no_folder(
+    matrix: Matrix, number: signal.Signals
+) -> None:
     run = matrix.start(f"--codex-generator=slow={SLOW}", "--codex-only=generator.*")
     run.wait_for('"line":"story"', count=2)
     everybody = [one for one in map(process_tree.process, process_tree.tree([run.process.pid])) if one is not None]
@@ -219,7 +223,7 @@ KILLS = """
 """
 
 
-def test_a_worker_that_is_killed_amid_stories_leaves_broken_records_and_the_rest_goes_on(matrix: Matrix) -> None:
+def test_a_worker_that_is_killed_during_case_runs_leaves_broken_records_and_the_rest_goes_on(matrix: Matrix) -> None:
     run = matrix.run(
         "--codex-generator=good",
         FEW,
@@ -250,7 +254,7 @@ REMOVES = """
 """
 
 
-def test_a_stage_that_somebody_removes_is_the_harness_fault_and_no_generators(matrix: Matrix) -> None:
+def test_a_removed_stage_is_the_harness_fault_and_no_generators(matrix: Matrix) -> None:
     run = matrix.run(
         "--codex-generator=good",
         FEW,
@@ -264,7 +268,7 @@ def test_a_stage_that_somebody_removes_is_the_harness_fault_and_no_generators(ma
     assert run.code == 10, run.out
 
 
-def test_that_nothing_confines_them_is_a_verdict_and_no_green_one(matrix: Matrix) -> None:
+def test_a_missing_confinement_is_a_verdict_that_is_not_green(matrix: Matrix) -> None:
     words = ("--codex-generator=good", *ASKED)
     free = matrix.run(*words, "--codex-generator-unconfined")
     assert free.code == 0, free.out

@@ -20,7 +20,9 @@ MINE = "def test_mine(codex_sandbox):\n    assert codex_sandbox.run('true').code
 
 
 @pytest.mark.parametrize("words", [("--codex-matrix", "--codex-only=sqlite.*"), ("test_mine.py",)])
-def test_what_needs_linux_is_not_applicable_and_the_container_is_named(matrix: Matrix, words: tuple[str, ...]) -> None:
+def test_a_promise_that_needs_linux_is_not_applicable_and_the_container_is_named(
+    matrix: Matrix, words: tuple[str, ...]
+) -> None:
     run = matrix.run(*words, files={"macos.py": MACOS, "test_mine.py": MINE}, plugins=("macos",), matrix=False)
     states = run.journal.states()
     assert len(states) > 2

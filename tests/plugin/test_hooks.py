@@ -45,7 +45,7 @@ def test_a_cell_that_is_added_is_measured(matrix: Matrix, workers: tuple[str, ..
     assert any(cell.endswith("~codex-b") for cell in kept)
 
 
-def test_a_cell_that_is_left_out_is_told(matrix: Matrix) -> None:
+def test_a_cell_that_is_left_out_is_reported(matrix: Matrix) -> None:
     text = TWO + "    del cells[0]\n"
     run = _run(matrix, conftest=text)
     assert run.code == 0, run.out
@@ -76,7 +76,7 @@ def test_a_cell_that_is_left_out_is_told(matrix: Matrix) -> None:
     ],
 )
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
-def test_what_cannot_be_is_a_usage_error(matrix: Matrix, lines: str, told: str, workers: tuple[str, ...]) -> None:
+def test_an_impossible_value_is_a_usage_error(matrix: Matrix, lines: str, told: str, workers: tuple[str, ...]) -> None:
     plugins = ("xdist.plugin",) if workers else ()
     run = matrix.run(ONLY, *workers, files={"conftest.py": SAME + lines}, plugins=plugins)
     assert run.code == 4, run.out
@@ -102,7 +102,7 @@ def test_each_record_is_shown_once(matrix: Matrix, workers: tuple[str, ...]) -> 
     assert len(seen) >= 3
 
 
-def test_what_the_end_of_a_run_says_otherwise_is_shown_as_well(matrix: Matrix) -> None:
+def test_other_messages_at_the_end_of_a_run_are_shown_as_well(matrix: Matrix) -> None:
     known = (
         '[[deviation]]\nid = "never"\nwhere = {}\npromise = "process.exit-code-kept"\ndirection = "denied"\n'
         'fingerprint = "write-outside-roots"\nissue = "https://github.com/openai/codex/issues/1"\nowner = "me"\n'
@@ -114,7 +114,7 @@ def test_what_the_end_of_a_run_says_otherwise_is_shown_as_well(matrix: Matrix) -
     assert [line.rpartition(" ")[2] for line in seen] == ["conforms", "stale"]
 
 
-def test_who_fails_while_looking_ends_no_run_and_makes_it_no_success(matrix: Matrix) -> None:
+def test_a_plugin_that_fails_in_a_hook_ends_no_run_and_makes_it_no_success(matrix: Matrix) -> None:
     text = "def pytest_codexsandbox_record(config, record):\n    raise KeyError('mine')\n"
     run = _run(matrix, conftest=text)
     assert run.code == 11, run.out

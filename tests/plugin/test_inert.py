@@ -55,7 +55,7 @@ def pytest_configure():
 
 
 @pytest.mark.parametrize("name", ["trial", "codex_sandbox"])
-def test_a_fixture_of_the_users_own_that_is_called_as_ours_wakes_nothing(matrix: Matrix, name: str) -> None:
+def test_a_users_fixture_with_the_name_of_a_shipped_one_activates_nothing(matrix: Matrix, name: str) -> None:
     """Where no Codex is installed, for one: the plugin is there for another project."""
     fixture = f"@pytest.fixture\ndef {name}():\n    return 1\n"
     text = f"import pytest\n\n{fixture}\n\ndef test_mine({name}):\n    assert {name} == 1\n"

@@ -80,7 +80,7 @@ def pytest_runtest_call(item):
 """
 
 
-def test_what_a_plugin_repeats_is_one_result_and_the_worst_time_counts(
+def test_a_result_that_a_plugin_repeats_is_one_result_and_the_worst_attempt_counts(
     matrix: Matrix, plain: dict[object, object]
 ) -> None:
     run = matrix.run(SHORT, files={"repeats.py": REPEATS}, plugins=("repeats",))
@@ -92,7 +92,7 @@ def test_what_a_plugin_repeats_is_one_result_and_the_worst_time_counts(
     assert run.code == 10, run.out
 
 
-def test_what_is_typed_selects_whatever_the_ini_says(matrix: Matrix, plain: dict[object, object]) -> None:
+def test_typed_selections_override_the_ini(matrix: Matrix, plain: dict[object, object]) -> None:
     found = _keys(matrix, "-k", "exit-code", ini="[pytest]\naddopts = -m unit -k mine\nmarkers = unit: the user's\n")
     assert found and found.keys() < plain.keys()
 

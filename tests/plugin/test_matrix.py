@@ -41,7 +41,7 @@ def test_only_what_is_asked_for_is_planned_but_the_standing_checks_stay(matrix: 
     assert run.code == 0, run.out
 
 
-def test_what_came_back_is_not_counted_as_deselected(matrix: Matrix) -> None:
+def test_returned_items_are_not_counted_as_deselected(matrix: Matrix) -> None:
     run = matrix.run("-k", "exit_code", "--codex-only=process.exit-code-kept,process.stdin-arrives,workspace-write")
     found = re.search(r"collected (\d+) items / (\d+) deselected / (\d+) selected", run.out)
     assert found, run.out

@@ -22,7 +22,7 @@ def test_each_case_of_a_parametrized_test_has_a_key_of_its_own(matrix: Matrix, w
     assert run.code == 0, run.out
 
 
-def test_two_tests_that_would_have_one_name_are_told_apart_by_their_author(matrix: Matrix) -> None:
+def test_two_tests_with_one_name_are_distinguished_by_their_author(matrix: Matrix) -> None:
     body = "(codex_sandbox):\n    assert codex_sandbox.run('true').code == 0\n\n\n"
     run = matrix.run("test_mine.py", files={"test_mine.py": f"def test_a_b{body}def test_a__b{body}"})
     assert run.code in (2, 4), run.out  # pytest's own for what cannot be collected, and for wrong words

@@ -81,7 +81,7 @@ def test_a_fault_of_the_users_own_is_not_the_sandboxs(failing: Done, test: str) 
 
 
 @pytest.mark.parametrize("test", ["is refused", "is refused and swallows it"])
-def test_what_works_outside_alone_is_denied_with_its_own_control(failing: Done, test: str) -> None:
+def test_an_act_that_works_only_unconfined_is_denied_with_its_own_control(failing: Done, test: str) -> None:
     record = of(failing, test)
     assert (record.verdict, record.direction) == (Verdict.VIOLATES, "denied"), failing.out
     assert record.evidence[-1].control.endswith("exit code 0")
@@ -96,7 +96,7 @@ def test_what_works_outside_alone_is_denied_with_its_own_control(failing: Done, 
         ("has no control", "control=False"),
     ],
 )
-def test_where_the_sandbox_made_no_difference_there_is_no_direction(failing: Done, test: str, control: str) -> None:
+def test_without_a_difference_by_the_sandbox_there_is_no_direction(failing: Done, test: str, control: str) -> None:
     """It may be what the test guards against: it stays a violation."""
     record = of(failing, test)
     assert (record.verdict, record.direction) == (Verdict.VIOLATES, ""), failing.out

@@ -29,7 +29,7 @@ def _mine(matrix: Matrix, *words: str) -> tuple[dict[str, str], str]:
     return mine, run.out
 
 
-def test_they_are_chosen_by_their_promise_ids(matrix: Matrix) -> None:
+def test_own_tests_are_selected_by_their_promise_ids(matrix: Matrix) -> None:
     one, two = "user.test-mine-py-test-one", "user.test-mine-py-test-two"
     assert _mine(matrix, "test_mine.py", f"--codex-only={one}")[0] == {one: "conforms"}
     assert _mine(matrix, "test_mine.py", f"--codex-skip={one}")[0] == {two: "violates"}
@@ -60,7 +60,7 @@ def test_words_that_are_not_ascii_come_back_as_they_were_given(matrix: Matrix) -
     assert run.code == 0, run.out
 
 
-def test_a_failure_is_told_with_the_users_own_line_and_a_repro(matrix: Matrix) -> None:
+def test_a_failure_is_shown_with_the_users_own_line_and_a_repro(matrix: Matrix) -> None:
     _, out = _mine(matrix, "test_mine.py")
     assert "assert code == 0, 'my words'" in out
     assert "saw       AssertionError: my words" in out
@@ -87,7 +87,7 @@ def test_a_command_that_takes_too_long_is_not_called_refused(matrix: Matrix) -> 
     assert "sleep 60" in (run.reports[0].parent / record.repro).read_text()
 
 
-def test_what_a_users_command_was_given_is_given_again(matrix: Matrix) -> None:
+def test_a_repro_repeats_the_arguments_of_a_users_command(matrix: Matrix) -> None:
     reads = (
         "def test_reads(codex_sandbox):\n    seen = codex_sandbox.run('sh', '-c', 'cat; exit 3', stdin=b'from me')\n"
         "    assert seen.code == 0\n"
@@ -124,7 +124,7 @@ def test_a_credential_in_a_users_test_is_in_nothing_that_is_written(matrix: Matr
     assert [path for path in written if any(word in path.read_text(errors="replace") for word in hidden)] == []
 
 
-def test_that_the_sandbox_was_on_is_known_of_the_very_call(matrix: Matrix) -> None:
+def test_the_state_of_the_sandbox_is_known_for_each_call(matrix: Matrix) -> None:
     run = matrix.run("test_mine.py", files=FILES)
     rows = [row for record in run.journal.records for row in record.evidence if row.act == "user/run"]
     assert rows
@@ -198,7 +198,7 @@ def test_declared(trial):
     ],
     ids=["own", "shipped-id", "undeclared"],
 )
-def test_one_that_takes_what_the_shipped_promises_take_is_told_what_to_take(
+def test_a_test_that_requests_the_fixture_of_shipped_promises_gets_the_name_of_the_right_one(
     matrix: Matrix, text: str, flag: bool, words: tuple[str, ...]
 ) -> None:
     plugins = ("xdist.plugin",) if words else ()
@@ -233,7 +233,7 @@ def test_neither():
 """
 
 
-def test_what_bears_the_marker_runs_and_what_asks_too_late_is_told(matrix: Matrix) -> None:
+def test_marked_tests_run_and_a_late_request_is_reported(matrix: Matrix) -> None:
     run = matrix.run("test_mine.py", files={"test_mine.py": MARKED})
     assert "1 failed, 4 passed, 1 deselected" in run.out, run.out
     assert "`codex_sandbox` was requested" in run.out

@@ -121,7 +121,7 @@ def test_cells_are_collected_without_an_engine_and_alike_everywhere(matrix: Matr
     assert alone.journal.plan == two.journal.plan
 
 
-def test_who_interrupts_a_plan_that_waits_for_an_engine_waits_for_it_no_more(matrix: Matrix, tmp_path: Path) -> None:
+def test_an_interrupt_while_a_plan_waits_for_an_engine_ends_the_wait(matrix: Matrix, tmp_path: Path) -> None:
     """pytest ends its collection all the same: it asks nobody a second time."""
     with socket.socket(socket.AF_UNIX) as engine:
         engine.bind(str(tmp_path / "s"))
@@ -143,7 +143,7 @@ def test_who_interrupts_a_plan_that_waits_for_an_engine_waits_for_it_no_more(mat
 
 @needs.engine()
 @pytest.mark.parametrize(("words", "code"), [((), 0), (("--codex-strict",), 1)])
-def test_what_cannot_be_had_is_said_and_is_no_success(matrix: Matrix, words: tuple[str, ...], code: int) -> None:
+def test_an_unavailable_cell_is_named_and_is_no_success(matrix: Matrix, words: tuple[str, ...], code: int) -> None:
     files = {"mine.toml": NOWHERE, "distros/nowhere.toml": 'family = "debian"\n'}
     run = matrix.run("--codex-matrix=mine.toml", SHORT, *words, files=files, matrix=False)
     assert run.code == code, run.out
@@ -156,7 +156,7 @@ def test_what_cannot_be_had_is_said_and_is_no_success(matrix: Matrix, words: tup
 
 
 @needs.engine()
-def test_when_nothing_can_be_had_it_is_an_error_with_the_reason(matrix: Matrix) -> None:
+def test_without_any_available_cell_the_run_is_an_error_with_the_reason(matrix: Matrix) -> None:
     text = NOWHERE.replace('environments = ["local"]', "")
     files = {"mine.toml": text, "distros/nowhere.toml": 'family = "debian"\n'}
     run = matrix.run("--codex-matrix=mine.toml", files=files, matrix=False)

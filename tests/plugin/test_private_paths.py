@@ -78,7 +78,7 @@ def test_no_format_names_the_cache_the_run_or_the_user(run: Done, quagga: Matrix
     assert any("@OUTSIDE@" in text for text in found.values())
 
 
-def test_a_refused_write_in_the_world_is_told_as_one(run: Done) -> None:
+def test_a_refused_write_in_the_world_is_reported_as_refused(run: Done) -> None:
     causes = {key.promise: record.diagnosis for key, record in run.journal.states().items() if record.diagnosis}
     assert "home-state-refused" not in {one.fingerprint for one in causes.values()}, run.out
     if "user.test-mine-py-test-is-refused" in causes:

@@ -38,12 +38,12 @@ def test_a_green_run_is_no_wall_of_text_either(matrix: Matrix) -> None:
     assert f"{counts['n/a']} skipped" in last and f"{counts['expected']} xfailed" in last
 
 
-def test_asked_to_be_verbose_pytest_tells_each_of_them(matrix: Matrix) -> None:
+def test_verbose_pytest_prints_each_result(matrix: Matrix) -> None:
     broken, out = _run(matrix, "-v")
     assert out.count("ERROR at setup") == broken
 
 
-def test_the_users_own_failures_are_told_as_ever(matrix: Matrix) -> None:
+def test_the_users_own_failures_are_printed_as_usual(matrix: Matrix) -> None:
     run = matrix.run(files={"test_mine.py": MINE + "\n\ndef test_ours(codex_sandbox):\n    pass\n"}, matrix=False)
     assert "assert 1 == 2" in run.out
     assert "FAILED test_mine.py::test_mine" in run.out

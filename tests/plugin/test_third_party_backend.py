@@ -71,7 +71,7 @@ def test_a_plan_shows_its_cells_and_what_they_are_made_of(toys: Matrix, site: di
     assert [one["where"] for one in shown["asked"]] == ["toy://"]
 
 
-def test_what_it_cannot_start_is_left_out_with_its_reason(toys: Matrix, site: dict[str, str]) -> None:
+def test_an_environment_that_it_cannot_start_is_left_out_with_its_reason(toys: Matrix, site: dict[str, str]) -> None:
     (toys.cache / "toy").mkdir(parents=True, exist_ok=True)
     (toys.cache / "toy" / "refuse").touch()
     shown = printed_json(command(toys, site, "plan", "./toys.toml", "--json"))
@@ -91,7 +91,7 @@ def test_the_doctor_starts_a_sandbox_in_it(toys: Matrix, site: dict[str, str]) -
     assert found["sandbox in toy"]["answer"] == "yes", found
 
 
-def test_what_a_killed_run_left_in_it_is_swept(toys: Matrix, site: dict[str, str]) -> None:
+def test_leftovers_of_a_killed_run_in_it_are_swept(toys: Matrix, site: dict[str, str]) -> None:
     left = toys.cache / "toy" / "left-1"
     left.parent.mkdir(parents=True, exist_ok=True)
     left.touch()

@@ -58,7 +58,7 @@ def mine(done: Done) -> dict[tuple[str, str], Record]:
     return {(key.promise, key.case): one for key, one in states if key.promise.startswith("version.")}
 
 
-def test_it_is_planned_beside_ours(matrix: Matrix, site: dict[str, str]) -> None:
+def test_it_is_planned_beside_the_shipped_suites(matrix: Matrix, site: dict[str, str]) -> None:
     whole = json.loads(command(matrix, site, "plan", "--json"))
     without = json.loads(command(matrix, {}, "plan", "--json"))
     added = [key for key in whole["keys"] if key not in without["keys"]]
@@ -87,7 +87,7 @@ def test_its_promises_are_judged_and_journalled(done: Done) -> None:
     assert (done.reports[0].parent / lied.repro).read_text().startswith("#!/bin/sh\n# version.is-from-the-future")
 
 
-def test_the_journal_tells_its_suite_and_ours(done: Done) -> None:
+def test_the_journal_names_its_suite_and_the_shipped_ones(done: Done) -> None:
     plan = done.journal.plan
     assert [one.name for one in plan.suites] == ["sandbox", "version"]
     suites = {promise.id: promise.suite for promise in plan.promises}

@@ -52,7 +52,7 @@ def test_a_part_that_is_switched_off_is_refused_before_any_worker_starts(matrix:
 
 
 @pytest.mark.parametrize("mark", ["skip", "xfail", "fail_at_collect"])
-def test_what_is_not_selected_is_deselected_and_never_skipped(matrix: Matrix, mark: str) -> None:
+def test_unselected_items_are_deselected_and_never_skipped(matrix: Matrix, mark: str) -> None:
     ini = {"pytest.ini": f"[pytest]\nempty_parameter_set_mark = {mark}\n"}
     run = matrix.run("--codex-only=sqlite.*", files=FILES | ini, matrix=False)
     assert run.code == 0, run.out

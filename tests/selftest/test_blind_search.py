@@ -52,7 +52,7 @@ def test_a_search_that_finds_nothing_at_all_is_broken(monkeypatch: pytest.Monkey
     assert ", ".join(f"@{place}@" for place in places) in record.reason
 
 
-def test_what_was_found_counts_although_another_place_was_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_found_file_counts_although_another_place_was_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     _blind(monkeypatch, ("SHM",))
     record = _rehearsed("litters-workspace")
     assert (record.verdict, record.direction) == (Verdict.VIOLATES, "litter")

@@ -127,7 +127,9 @@ def test_twice_runs_it_twice(world: World) -> None:
         ("output-banner", 3, b"codex: running in a sandbox\nsaid\n", b"told\n"),
     ],
 )
-def test_what_becomes_of_a_plain_command(world: World, name: str, code: int, out: bytes, error: bytes) -> None:
+def test_each_fake_runs_a_plain_command_in_its_way(
+    world: World, name: str, code: int, out: bytes, error: bytes
+) -> None:
     ended = world.call(name, "sandbox", "--", "sh", "-c", "echo said; echo told >&2; exit 3")
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, out, error)
 

@@ -54,7 +54,7 @@ def test_links_and_dots_lead_nowhere(world: World) -> None:
     assert [path.name for path in world.outside.iterdir()] == ["there"]
 
 
-def test_what_bubblewrap_mounts_over_is_protected(world: World) -> None:
+def test_paths_that_bubblewrap_mounts_over_are_protected(world: World) -> None:
     (world.workspace / ".git").mkdir()
     here = world.workspace
     acts: list[Act] = [
@@ -108,7 +108,7 @@ def test_sqlite_says_its_own_words(world: World) -> None:
 
 
 @pytest.mark.parametrize("name", ["good", "follows-links", "liar"])
-def test_whoever_looks_in_proc_finds_the_probe(world: World, name: str) -> None:
+def test_a_search_in_proc_finds_the_probe(world: World, name: str) -> None:
     argv = probe([("write", world.workspace / "a", {})])
     with world.start(name, *NO_TMP, "sandbox", "--", *argv) as process:
         assert process.stdin and process.stdout
@@ -144,7 +144,7 @@ def test_a_command_that_does_not_exist_is_named(world: World) -> None:
     assert b"Failed to execvp /no-such-command: No such file or directory (os error 2)" in ended.stderr
 
 
-def test_what_another_process_has_open_cannot_be_run(world: World) -> None:
+def test_a_file_that_another_process_has_open_cannot_be_run(world: World) -> None:
     with Path("/bin/true").open("rb") as program:
         path = f"/proc/{os.getpid()}/fd/{program.fileno()}"
         ended = world.call("good", "sandbox", "--", path)
@@ -154,7 +154,7 @@ def test_what_another_process_has_open_cannot_be_run(world: World) -> None:
     assert full.returncode == 0
 
 
-def test_what_the_command_left_running_is_ended(world: World) -> None:
+def test_processes_that_the_command_left_are_ended(world: World) -> None:
     acts: list[Act] = [("spawn-lingering", world.workspace / "beat", {"setsid": setsid}) for setsid in (False, True)]
     ended = world.call("good", *WRITING, "sandbox", "--", *probe(acts), stdin=b"go\n")
     assert not any(Path(f"/proc/{row['value']}").exists() for row in said(ended.stdout, "row"))

@@ -45,7 +45,7 @@ def test_so_it_is_through_the_other_doors(door: str, fake: Fake, pairs: Pairs, r
     assert [f"{fault.kind}: {fault.why}" for fault in faults(killing, whole=False)] == []
 
 
-def test_through_each_door_somebody_breaks_each_topic_that_is_asked_there(pairs: Pairs) -> None:
+def test_through_each_door_a_fake_breaks_each_topic_of_that_door(pairs: Pairs) -> None:
     for door in OPEN_DOORS:
         topics = {promise.topic for promise, _ in riding(pairs, door)}
         asked = through(door, FAKES, pairs, pairs)

@@ -38,7 +38,7 @@ def test_a_check_that_sees_nothing_leaves_a_survivor(monkeypatch: pytest.MonkeyP
     assert found("grows") == ["survivor"]
 
 
-def test_what_the_walls_keep_from_a_generator_counts_as_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_acts_that_the_walls_prevent_count_as_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found("reads-keys") == []
     monkeypatch.setattr(selftest_generators, "REACHED", "")  # as if it had said that it got there
     assert found("reads-keys") == ["survivor"]

@@ -132,7 +132,7 @@ def test_an_option_that_is_given_nothing_is_none_that_is_left_out(
 
 
 @pytest.mark.parametrize("kind", [InputError, HarnessError, CodexSandboxError])
-def test_an_error_of_ours_is_said_without_a_traceback(
+def test_an_error_of_the_product_is_printed_without_a_traceback(
     kind: type[CodexSandboxError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a_command(monkeypatch, raising(kind("what", where="where", why="because", next_step="do this")))
@@ -145,7 +145,7 @@ def test_an_error_of_ours_is_said_without_a_traceback(
     ]
 
 
-def test_a_fault_of_ours_says_that_it_is_one(
+def test_a_fault_of_the_product_says_that_it_is_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a_command(monkeypatch, raising(RuntimeError("a bug")))
@@ -159,7 +159,7 @@ PRINTS = "from pytest_codexsandbox.cli import main; import sys; sys.exit(main([{
 
 
 @pytest.mark.parametrize("word", ["schema", "--version"])
-def test_what_nobody_reads_to_its_end_is_no_success(word: str) -> None:
+def test_output_that_is_not_read_to_its_end_is_no_success(word: str) -> None:
     """`codexsandbox selftest | grep -q good`: what it would have said afterwards is not known."""
     reading, writing = os.pipe()
     os.close(reading)
@@ -170,7 +170,7 @@ def test_what_nobody_reads_to_its_end_is_no_success(word: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["schema", "--version"])
-def test_no_room_for_what_is_printed_is_no_fault_of_ours(word: str) -> None:
+def test_a_full_disk_under_the_output_is_no_fault_of_the_product(word: str) -> None:
     words = [sys.executable, "-c", PRINTS.format(word)]
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
@@ -180,7 +180,7 @@ def test_no_room_for_what_is_printed_is_no_fault_of_ours(word: str) -> None:
     assert done.stderr.count(b"\n") == 1
 
 
-def test_another_pipe_that_breaks_is_a_fault_of_ours(
+def test_another_broken_pipe_is_a_fault_of_the_product(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     a_command(monkeypatch, raising(BrokenPipeError(32, "Broken pipe")))
@@ -191,7 +191,7 @@ def test_another_pipe_that_breaks_is_a_fault_of_ours(
 @pytest.mark.parametrize(
     ("fault", "code"), [(OSError(28, "No space left on device"), 4), (BrokenPipeError(32, "Broken pipe"), 3)]
 )
-def test_where_nothing_can_be_printed_a_fault_is_told_all_the_same(
+def test_a_fault_is_reported_even_without_a_usable_output(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fault: OSError, code: int
 ) -> None:
     """`codexsandbox plan >&-`: Python has no stdout then."""

@@ -72,7 +72,7 @@ def test_two_defaults_for_one_use_are_refused_and_both_are_named(folder: Path) -
         ("import no_such_module\n", "ModuleNotFoundError", "install its package again"),
     ],
 )
-def test_what_is_wrong_with_a_door_is_said_with_its_package(folder: Path, text: str, why: str, next_step: str) -> None:
+def test_a_wrong_door_is_reported_with_its_package(folder: Path, text: str, why: str, next_step: str) -> None:
     install(folder, more=text)
     with pytest.raises(InputError, match="'other'") as caught:
         doors()

@@ -96,7 +96,7 @@ def test_folders_ports_and_names_become_those_of_the_new_world() -> None:
     assert http["params"] == {"port": "815", "token": "tmp-w7b-a-http"}
 
 
-def test_the_probe_is_told_to_go_and_given_its_stdin() -> None:
+def test_the_probe_gets_the_word_go_and_its_stdin() -> None:
     assert command_of(call(PROBE_ARGV), Paths(OLD, NEW)).stdin == b"go\nwhat follows"
 
 
@@ -106,12 +106,12 @@ def test_another_program_gets_only_what_it_got() -> None:
     assert command.argv[-1] == "/here/e/w7b/workspace/x"
 
 
-def test_what_was_interrupted_is_ended_at_its_time() -> None:
+def test_an_interrupted_call_is_ended_at_its_time() -> None:
     assert command_of(call(PROBE_ARGV, interrupted=0.1), Paths(OLD, NEW)).timeout == 0.25
     assert command_of(call(PROBE_ARGV), Paths(OLD, NEW)).timeout == 20.0
 
 
-def test_what_lay_there_is_laid_again() -> None:
+def test_created_files_are_created_again() -> None:
     given = Given(kind="symlink", path="/gone/e/w1a/workspace/link", content="/gone/e/w1a/home")
     assert Paths(OLD, NEW).given(given) == Given(
         kind="symlink", path="/here/e/w7b/workspace/link", content="/here/e/w7b/home"

@@ -67,7 +67,7 @@ def test_a_variable_may_name_a_plugin(project: Path, monkeypatch: pytest.MonkeyP
     assert cells_hook.may_have_hooks(project)
 
 
-def test_the_cells_are_those_of_the_hook_whatever_it_prints(project: Path) -> None:
+def test_the_cells_are_those_of_the_hook_even_if_it_prints(project: Path) -> None:
     (project / "conftest.py").write_text(DROPS)
     found = cells_hook.ask_pytest(CELLS, ("--codex-matrix=local",))
     assert found.cells == CELLS.cells[1:]
@@ -99,7 +99,7 @@ def test_a_module_of_the_user_is_not_taken_for_one_that_pytest_needs(project: Pa
         ("import nothing_like_it\n", "pytest does not start", "No module named 'nothing_like_it'"),
     ],
 )
-def test_a_fault_of_the_hook_is_told_as_the_hooks(project: Path, text: str, what: str, why: str) -> None:
+def test_a_fault_of_the_hook_is_attributed_to_the_hook(project: Path, text: str, what: str, why: str) -> None:
     (project / "conftest.py").write_text(text)
     with pytest.raises(InputError, match=what) as raised:
         cells_hook.ask_pytest(CELLS, ("--codex-matrix=local",))

@@ -112,7 +112,7 @@ def test_an_unknown_text_says_what_to_do_and_exits_1(
     assert all(word in shown for word in ("paste", "codexsandbox doctor", "report", "add-a-fingerprint.md"))
 
 
-def test_what_programs_printed_is_shown_and_not_obeyed(
+def test_output_of_programs_is_shown_and_not_obeyed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert pasted(f"Can't mkdir /srv/{HOSTILE}/.git: Permission denied", monkeypatch) == 0
@@ -175,14 +175,14 @@ def test_the_worst_checks_come_first(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert shown.index("F  sandbox-let-it-through") < shown.index("B  userns-not-permitted")
 
 
-def test_red_checks_that_nobody_can_explain_exit_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_red_checks_without_a_known_cause_exit_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", str(written(tmp_path, *blocked(), stderr="something new"))]) == 1
     shown = capsys.readouterr().out
     assert shown.count("B  not recognised  (undecided)  2 checks") == 1  # one reason, one block
     assert "no fingerprint" in shown
 
 
-def test_violations_that_nobody_can_explain_stay_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_violations_without_a_known_cause_stay_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = [builders.violation(key, "wrong-claim", reason="odd") for key in KEYS]
     assert main(["diagnose", str(written(tmp_path, *records, stderr="something new"))]) == 1
     assert capsys.readouterr().out.count("F  not recognised  (undecided)\n") == 2
@@ -209,7 +209,7 @@ def test_a_planned_check_without_a_result_is_red_too(tmp_path: Path, capsys: pyt
     assert "not recognised" not in shown  # nothing is the matter with what was never tried
 
 
-def test_how_a_run_ended_is_said_where_no_check_tells_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_end_of_a_run_is_shown_if_no_check_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = written(tmp_path, *(builders.record(key) for key in KEYS))
     *lines, end = whole.read_bytes().splitlines(keepends=True)
     leak = msgspec.json.encode(
@@ -280,7 +280,7 @@ def test_the_help_shows_lines_to_paste(capsys: pytest.CaptureFixture[str]) -> No
     assert "codexsandbox diagnose -" in capsys.readouterr().out
 
 
-def test_one_fix_is_first_and_what_gives_up_the_sandbox_stands_apart(
+def test_one_fix_is_first_and_fixes_that_give_up_the_sandbox_are_separate(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert pasted(NO_USERNS, monkeypatch) == 0

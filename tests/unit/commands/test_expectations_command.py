@@ -94,7 +94,7 @@ def test_nothing_violated_leaves_a_file_as_it_is(tmp_path: Path) -> None:
     assert file.read_text() == OLD
 
 
-def test_what_is_new_comes_below_and_comments_stay(tmp_path: Path) -> None:
+def test_new_expectations_come_below_and_comments_stay(tmp_path: Path) -> None:
     file = tmp_path / "known.toml"
     file.write_text(OLD)
     update(journal(tmp_path / "run", *violated()), "-o", file)

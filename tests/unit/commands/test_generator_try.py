@@ -97,7 +97,7 @@ def test_the_real_codex_home_is_never_read(tmp_path: Path, monkeypatch: pytest.M
         cases("--config", str(tmp_path.parent / "link.toml"))
 
 
-def test_an_unknown_wish_is_an_error() -> None:
+def test_an_unknown_intent_is_an_error() -> None:
     with pytest.raises(InputError, match="everything"):
         cases("--wish", "everything")
 
@@ -110,7 +110,7 @@ def test_wrong_words_end_with_4(words: list[str], capsys: pytest.CaptureFixture[
     assert "codexsandbox generator" in capsys.readouterr().err
 
 
-def test_a_command_is_what_stands_behind_the_dashes() -> None:
+def test_the_command_follows_the_dashes() -> None:
     asked = options("--case", "34-bom", "--", "sh", "-c", "echo $0 > $1", "--case", "@CONFIG@")
     assert asked.words == ["sh", "-c", "echo $0 > $1", "--case", "@CONFIG@"]
     assert asked.case == ["34-bom"]
@@ -141,12 +141,12 @@ def test_the_screen_shows_what_was_asked_done_said_and_found() -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
-def test_what_nothing_confined_is_said() -> None:
+def test_an_unconfined_run_is_reported() -> None:
     head = msgspec.structs.replace(HEAD, confined="")
     assert "WITHOUT confinement" in screen(head, [case()], PAINT, every=False)[0]
 
 
-def test_what_a_generator_says_is_shown_and_not_obeyed() -> None:
+def test_output_of_a_generator_is_shown_and_not_obeyed() -> None:
     made = generator_builders.hostile()
     told = Case(
         name="x",

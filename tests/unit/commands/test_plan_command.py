@@ -80,7 +80,7 @@ def test_many_environments_are_folded_by_axis_and_each_is_there_when_asked_for(t
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
-def test_what_has_to_be_made_is_counted_and_named() -> None:
+def test_images_to_make_are_counted_and_named() -> None:
     stock = (
         ArtifactStatus(kind="image", name="debian-trixie (none)", ready=True),
         ArtifactStatus(kind="image", name="debian-sid (none)", ready=False, megabytes=60),
@@ -92,7 +92,7 @@ def test_what_has_to_be_made_is_counted_and_named() -> None:
     assert "bubblewraps: 1 ready\n" in text
 
 
-def test_whom_it_asked_is_said_with_what_they_answered() -> None:
+def test_the_archives_and_their_answers_are_named() -> None:
     asked = (
         PlanQuery(kind="engine", name="", where="unix:///a", answer="yes", has=("x (none)",)),
         PlanQuery(kind="engine", name="", where="unix:///b", answer="unknown", why="no answer from it"),
@@ -113,7 +113,7 @@ def test_whom_it_asked_is_said_with_what_they_answered() -> None:
 
 
 @pytest.mark.usefixtures("greeted")
-def test_a_plan_of_containers_asks_and_leaves_out_what_nobody_gives(
+def test_a_plan_of_containers_asks_and_leaves_out_unavailable_cells(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry_ping, "archives", lambda image: (f"http://{image.suite}.example/",))
@@ -170,7 +170,7 @@ def test_a_plan_says_which_part_cannot_be_measured_and_goes_on(
     assert {one["axes"]["environment"].rpartition("~")[2] for one in shown["cells"]} == {"local"}
 
 
-def test_what_cannot_be_had_stands_before_what_is_left_out() -> None:
+def test_unavailable_cells_come_before_the_ones_left_out() -> None:
     gone = NotPlanned(what="fedora-43", why="no registry answers", kind="unavailable")
     away = NotPlanned(what="some", why="no room", kind="budget")
     text = as_text(shown_with({}, plan=msgspec.structs.replace(PLAN, not_planned=(away, gone))))
@@ -217,7 +217,7 @@ def test_every_promise_is_listed_when_asked_for() -> None:
     assert all(one.id in shown for one in PLAN.promises)
 
 
-def test_what_cannot_be_had_is_said_with_what_to_do() -> None:
+def test_an_unavailable_cell_is_named_with_the_next_step() -> None:
     downloads = {"0.136.0": Forecast(why_not="install npm"), "0.163.0": Forecast(source="cache", cached=True)}
     shown = as_text(shown_with(downloads))
     assert "0.136.0" in shown

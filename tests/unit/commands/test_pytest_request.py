@@ -78,7 +78,7 @@ def test_it_is_a_request_of_a_run_and_of_the_shipped_promises(project: Path) -> 
     assert (found.listing, found.own_tests) == (False, False)
 
 
-def test_a_wrong_value_of_the_ini_is_told_as_in_a_run(project: Path) -> None:
+def test_a_wrong_value_of_the_ini_is_reported_as_in_a_run(project: Path) -> None:
     (project / "pytest.ini").write_text("[pytest]\ncodex_pairs = 5\n")
     with pytest.raises(InputError) as raised:
         request_of()

@@ -133,7 +133,7 @@ def test_each_remedy_is_listed_with_its_price_and_where_it_was_proved(run: Run) 
     assert "    paste   docker run --rm --security-opt seccomp=unconfined IMAGE\n" in out
 
 
-def test_of_a_cause_only_what_was_seen_for_it_is_called_proved(run: Run) -> None:
+def test_only_a_remedy_proved_for_the_cause_is_called_proved(run: Run) -> None:
     _, out, _ = run("fresh-proc-given-up")
     assert "systempaths-unconfined  (container): not proved" in out
     assert "proved  " not in out
@@ -146,7 +146,7 @@ def test_of_a_cause_only_what_was_seen_for_it_is_called_proved(run: Run) -> None
     assert "proved  seccomp-plus-userns → seccomp-unconfined\n" in out
 
 
-def test_of_a_profile_the_price_is_told_as_it_is_there(run: Run) -> None:
+def test_the_price_of_a_profile_is_shown_as_recorded(run: Run) -> None:
     """Docker hides parts of /proc. Where nothing is hidden, nothing is uncovered."""
     _, masked, _ = run("docker-default")
     assert "/proc stays masked" in " ".join(masked.split())
@@ -181,7 +181,7 @@ def test_a_remedy_is_pasted_whole(run: Run, tmp_path: Path) -> None:
     assert code == 0  # the same text again
 
 
-def test_what_no_option_does_is_said_beside_the_line(run: Run, tmp_path: Path) -> None:
+def test_effects_without_an_option_are_named_beside_the_line(run: Run, tmp_path: Path) -> None:
     _, out, _ = run("docker-filter-and-codex-bwrap", "--write", str(tmp_path / "seccomp.json"))
     assert out.startswith("# in the image: ")
 
@@ -203,7 +203,7 @@ def test_a_file_of_the_users_is_not_written_over(run: Run, tmp_path: Path) -> No
         (["podman-filter", "--prove"], "--write goes with neither --prove nor --json"),
     ],
 )
-def test_what_has_no_one_filter_writes_nothing(words: list[str], told: str, run: Run, tmp_path: Path) -> None:
+def test_a_cause_without_a_single_filter_writes_nothing(words: list[str], told: str, run: Run, tmp_path: Path) -> None:
     file = tmp_path / "seccomp.json"
     code, out, said = run(*words, "--write", str(file))
     assert (code, out, file.exists()) == (4, "", False)
@@ -240,14 +240,14 @@ def test_a_remedy_that_does_something_else_is_a_one(
 
 
 @pytest.mark.parametrize("profile", ["docker-default", "seccomp-unconfined"])
-def test_what_could_not_be_told_is_no_proof(profile: str, run: Run) -> None:
+def test_an_undetermined_outcome_is_no_proof(profile: str, run: Run) -> None:
     code, out, _ = run("docker-default", "--prove", changed={profile: BROKEN})
     assert code == 10
     assert "NOT PROVED: " in out
     assert "not proved here" in out.splitlines()[-1]
 
 
-def test_a_remedy_that_differs_is_worse_than_one_of_which_nobody_knows(run: Run) -> None:
+def test_a_remedy_that_differs_is_worse_than_an_unproved_one(run: Run) -> None:
     changed = {"seccomp-unconfined": FREE, "podman-default~distro": BROKEN}
     code, _, _ = run("docker-default", "--prove", changed=changed)
     assert code == 1
@@ -260,7 +260,7 @@ def test_a_cause_that_nothing_failed_for_is_not_proved_by_what_imitates_it(run: 
     assert " for apparmor-restricts-userns: not proved" in " ".join(out.split())
 
 
-def test_where_all_would_change_the_host_nothing_was_proved_and_no_engine_is_asked(run: Run) -> None:
+def test_if_every_remedy_changes_the_host_nothing_is_proved_and_no_engine_is_asked(run: Run) -> None:
     code, out, _ = run("userns-sysctl-off", "apparmor-unconfined", "--prove")
     assert code == 11
     assert "; 2 remedies not applied" in " ".join(out.split())

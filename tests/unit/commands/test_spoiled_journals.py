@@ -90,13 +90,13 @@ def _put(path: Path, every: Lines) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("kind", CONTRADICTIONS)
-def test_what_contradicts_itself_is_11(path: Path, command: tuple[str, ...], kind: str) -> None:
+def test_a_contradictory_journal_exits_11(path: Path, command: tuple[str, ...], kind: str) -> None:
     assert main([*command, _put(path, CONTRADICTIONS[kind]())]) == 11
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("kind", UNREADABLE)
-def test_what_cannot_be_read_is_4(path: Path, command: tuple[str, ...], kind: str) -> None:
+def test_an_unreadable_journal_exits_4(path: Path, command: tuple[str, ...], kind: str) -> None:
     assert main([*command, _put(path, UNREADABLE[kind]())]) == 4
 
 

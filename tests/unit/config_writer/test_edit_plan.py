@@ -56,7 +56,7 @@ def refused(content: bytes | None, wanted: PolicyRequest = WANTED) -> str:
         b"model = 'x'\t# tab\r\n\r\n[a]\nb = 1\r\n",
     ],
 )
-def test_what_was_there_follows_the_block_byte_for_byte(content: bytes | None) -> None:
+def test_the_earlier_content_follows_the_block_byte_for_byte(content: bytes | None) -> None:
     made = planned(content)
     eol = b"\r\n" if content and content.split(b"\n")[0].endswith(b"\r") else b"\n"
     assert made == BLOCK.replace(b"\n", eol) + (content or b"")
@@ -94,13 +94,13 @@ def test_a_mark_of_byte_order_stays_the_first_thing() -> None:
         ),
     ],
 )
-def test_a_value_of_the_users_is_changed_where_it_stands(before: bytes, after: bytes) -> None:
+def test_a_value_of_the_users_is_changed_in_place(before: bytes, after: bytes) -> None:
     made = planned(before)
     assert made.endswith(after)
     assert b"codexsandbox, before: " in made, "what it was is remembered"
 
 
-def test_the_note_of_what_the_user_had_said_outlives_later_wishes() -> None:
+def test_the_note_of_the_users_earlier_value_survives_later_intents() -> None:
     first = planned(b"[sandbox_workspace_write]\nnetwork_access = false\n", PolicyRequest(network=True))
     second = planned(first, PolicyRequest(network=False))
     third = planned(second, PolicyRequest(network=True))
@@ -195,7 +195,7 @@ def test_it_refuses_what_it_could_not_do_without_loss_or_in_vain(content: bytes,
 @pytest.mark.parametrize(
     "content", [b'default_permissions = ":workspace" # mine\n' + USER, b'"profile" = "p"\n' + USER]
 )
-def test_what_voids_the_policy_is_set_aside_if_one_says_so(content: bytes) -> None:
+def test_a_setting_that_voids_the_policy_is_set_aside_on_request(content: bytes) -> None:
     made = planned(content, msgspec.structs.replace(WANTED, take_over=True))
     assert b"# codexsandbox, set aside: " + content in made
     assert not {"default_permissions", "profile"} & tomli.loads(made.decode()).keys()
@@ -228,7 +228,7 @@ def test_it_refuses_to_change_what_the_user_says_if_one_wants_it_so() -> None:
         PolicyRequest(platform="darwin", network=True),
     ],
 )
-def test_some_wishes_cannot_be_granted_whatever_the_file_says(wanted: PolicyRequest) -> None:
+def test_some_intents_are_refused_for_every_file(wanted: PolicyRequest) -> None:
     assert refused(USER, wanted)
 
 
@@ -300,7 +300,7 @@ def test_two_owners_of_different_keys_stand_in_one_file() -> None:
     network=st.booleans(),
 )
 @settings(deadline=None, max_examples=400)
-def test_whatever_stands_there_is_kept_or_refused(lines: list[str], eol: str, last: bool, network: bool) -> None:
+def test_existing_content_is_kept_or_refused(lines: list[str], eol: str, last: bool, network: bool) -> None:
     text = eol.join(lines).replace("\n", eol).replace("\r\r", "\r") + (eol if last else "")
     made = plan(text.encode(), PolicyRequest(network=network))
     if isinstance(made, Refusal):
@@ -316,7 +316,7 @@ def test_whatever_stands_there_is_kept_or_refused(lines: list[str], eol: str, la
 
 
 @pytest.mark.parametrize("text", ['a = "x', "a = [1", "a = }", "= 1", "a 1", "[a", 'a = """x'])
-def test_what_is_no_toml_cannot_be_cut(text: str) -> None:
+def test_invalid_toml_cannot_be_cut(text: str) -> None:
     with pytest.raises(NotToml):
         cut(text)
 
@@ -342,7 +342,7 @@ def test_the_pieces_put_together_are_the_text() -> None:
         (b'mcp_servers.x = { command = "mine" }\n', b'mcp_servers.x = { command = "ours" }\n'),
     ],
 )
-def test_a_value_in_nested_braces_is_changed_where_it_stands(before: bytes, after: bytes) -> None:
+def test_a_value_in_nested_braces_is_changed_in_place(before: bytes, after: bytes) -> None:
     wanted = PolicyRequest(sandbox="", network=None, more={("mcp_servers", "x", "command"): "ours"}, owner="srv")
     assert planned(before, wanted).endswith(after)
     assert "mcp_servers.x.command" in refused(before, msgspec.structs.replace(wanted, conflicts="refuse"))

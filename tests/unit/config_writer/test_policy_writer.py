@@ -32,7 +32,7 @@ def says(path: Path) -> object:
     return tomli.loads(path.read_bytes().decode()).get("sandbox_mode")
 
 
-def test_the_policy_stands_there_and_nothing_else_has_come(config: Path) -> None:
+def test_the_policy_is_in_the_file_and_nothing_else_was_added(config: Path) -> None:
     config.chmod(0o640)
     done = apply(config, roots=["/srv/board"])
     assert (done.changed, done.path) == (True, str(config))
@@ -105,13 +105,13 @@ def test_it_refuses_what_it_could_not_replace_without_loss(config: Path, make: C
     assert {str(path): path.lstat() for path in sorted(config.parent.parent.rglob("*"))} == before
 
 
-def test_a_refused_wish_makes_no_folder(tmp_path: Path) -> None:
+def test_a_refused_intent_makes_no_folder(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="absolute"):
         apply(tmp_path / "new" / "config.toml", roots=["here"])
     assert names(tmp_path) == set()
 
 
-def test_no_root_may_hold_the_home_whatever_it_is_called(config: Path, tmp_path: Path) -> None:
+def test_no_root_may_hold_the_home_under_any_name(config: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(config.parent.parent)
     for root in (config.parent.parent, tmp_path / "link", tmp_path, config.parent):
         with pytest.raises(Refused, match="too wide"):
@@ -173,7 +173,7 @@ def test_many_at_once_leave_one_whole_policy(config: Path) -> None:
     assert config.read_bytes().endswith(USER)
 
 
-def test_what_a_killed_one_left_is_removed(config: Path) -> None:
+def test_leftovers_of_a_killed_writer_are_removed(config: Path) -> None:
     (config.parent / ".config.toml.codexsandbox-new").write_bytes(b"half")
     apply(config)
     assert names(config.parent) == {"config.toml"}
@@ -204,7 +204,7 @@ def request(config: Path, **words: object) -> dict[str, object]:
     return {**given, "workspace": f"{home}/w", **words}
 
 
-def test_as_a_generator_it_says_what_it_did(config: Path) -> None:
+def test_run_as_a_generator_it_reports_its_result(config: Path) -> None:
     assert generate(request(config, roots=["/srv/x"], network=True))["files"] == [str(config)]
     assert generate(request(config, roots=["/srv/x"], network=True))["files"] == []
 
@@ -220,7 +220,7 @@ def test_as_a_generator_it_says_what_it_did(config: Path) -> None:
         {"params": {"sandbox": "none"}},
     ],
 )
-def test_as_a_generator_it_refuses_and_touches_nothing(config: Path, words: dict[str, object]) -> None:
+def test_run_as_a_generator_it_refuses_and_touches_nothing(config: Path, words: dict[str, object]) -> None:
     told = generate(request(config, **words))
     assert told["refused"]
     assert told["reason"]

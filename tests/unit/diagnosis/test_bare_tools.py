@@ -44,7 +44,7 @@ def test_the_environments_facts_decide_between_causes_with_the_same_words(
     assert fingerprints({"bwrap": NO_NAMESPACE}, **facts)["bwrap"] == fingerprint
 
 
-def test_what_worked_has_no_cause_and_what_is_not_there_said_nothing() -> None:
+def test_a_tool_that_worked_has_no_cause_and_a_missing_tool_has_no_output() -> None:
     found = alone({"bare": {"bwrap": "ok", "bwrap-net": NESTING}})
     assert found is not None
     assert [(one.held, one.said != "", one.fingerprint != "") for one in found.tried] == [
@@ -65,11 +65,11 @@ def test_words_that_match_nothing_are_kept_and_called_by_no_name() -> None:
 
 
 @pytest.mark.parametrize("facts", [{}, {"bare": ""}, {"bare": None}, {"bare": ["ok"]}, {"seccomp": "2"}])
-def test_where_nobody_tried_nothing_is_told(facts: dict[str, object]) -> None:
+def test_without_a_measurement_no_result_is_shown(facts: dict[str, object]) -> None:
     assert alone(facts) is None
 
 
-def test_what_was_asked_directly_stands_beside_it() -> None:
+def test_the_direct_check_is_shown_beside_the_result() -> None:
     asked = {"bare": {"bwrap": "ok", "bwrap-net": "ok"}, "answers": {"userns": "ENOSPC"}}
     found = alone(asked)
     assert found is not None and found.asked.endswith("refuses a user namespace (ENOSPC).")

@@ -59,7 +59,7 @@ def test_a_good_answer_without_a_sandbox_is_not_ok() -> None:
     assert judge_boot(OFF, policy=NETWORK, url=URL, inside=GOOD, outside=GOOD).code == boot.NOT_ON
 
 
-def test_an_unknown_start_is_not_ok_whatever_the_request_says() -> None:
+def test_an_unknown_start_is_not_ok_for_any_request() -> None:
     unknown = SandboxState(state="unknown", why="the control failed")
     assert judge_boot(unknown, policy=NETWORK, url=URL, inside=GOOD, outside=GOOD).code == boot.UNKNOWN
 

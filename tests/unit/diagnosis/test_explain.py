@@ -26,7 +26,7 @@ def why(record: Record, *seen: Observation, **facts: object) -> Diagnosis:
 @pytest.mark.parametrize(
     "verdict", [Verdict.CONFORMS, Verdict.UNCONFINED, Verdict.NOT_APPLICABLE, Verdict.EXPECTED, Verdict.STALE]
 )
-def test_what_is_not_red_or_blocked_needs_no_diagnosis(verdict: Verdict) -> None:
+def test_records_that_are_not_red_or_blocked_need_no_diagnosis(verdict: Verdict) -> None:
     assert diagnose(record(verdict), (), {}) is None
 
 
@@ -66,7 +66,7 @@ def test_the_errno_that_was_promised_explains_nothing() -> None:
     assert why(red, observation()).fingerprint == ""
 
 
-def test_what_a_canary_said_is_no_finding_about_the_real_codex() -> None:
+def test_output_of_a_canary_is_no_finding_about_the_real_codex() -> None:
     told = "the good canary did not pass: EAI_AGAIN at getaddrinfo (Temporary failure in name resolution)"
     rows = (row(act="good", saw=told, control=told, held=False, control_held=False),)
     broken = record(Verdict.BROKEN, evidence=rows, reason=f"the control failed: {told}", promise="trust.canaries")
@@ -86,7 +86,7 @@ def test_a_warning_on_stderr_is_not_the_cause_of_a_violation() -> None:
     assert "no fingerprint fits" in said.cause
 
 
-def test_what_codex_said_beside_the_probe_counts_when_nothing_else_does() -> None:
+def test_output_of_codex_counts_if_the_probe_says_nothing() -> None:
     rows = (row(saw="exit code 1", held=False, direction="denied"),)
     seen = observation(stderr="sandbox blocked creation of protected workspace metadata path /w/.git\n")
     assert why(record(direction="denied", evidence=rows), seen).fingerprint == "protected-name-blocked"
@@ -140,7 +140,7 @@ def test_litter_is_explained_by_the_release_that_leaves_it() -> None:
     assert why(red, observation(), codex="0.169.0").fingerprint == "mount-points-left"
 
 
-def test_what_the_harness_could_not_tell_says_nothing_about_codex() -> None:
+def test_an_undetermined_result_says_nothing_about_codex() -> None:
     said = why(record(Verdict.BROKEN, reason="the scenario was skipped"))
     assert said.fingerprint == ""
     assert "nothing about Codex" in said.cause

@@ -97,14 +97,14 @@ def record(reason: str, direction: Direction = "wrong-claim", promise: str = "ge
 
 
 @pytest.mark.parametrize("word", sorted(KNOWN))
-def test_the_word_decides_whatever_else_was_said(word: str) -> None:
+def test_the_reason_word_decides_over_other_output(word: str) -> None:
     said = diagnose(record(word), (died("bwrap: setting up uid map: Permission denied"),), {}, named=True)
     assert said is not None
     assert said.fingerprint == f"generator-{word}"
     assert said.quote == "Cannot overwrite a value"
 
 
-def test_how_a_sandbox_started_is_told_by_its_own_fingerprint() -> None:
+def test_the_start_of_a_sandbox_is_explained_by_its_own_fingerprint() -> None:
     said = diagnose(record("uid-map-refused", "denied", ENFORCES), (), {}, named=True)
     assert said is not None
     assert said.fingerprint == "uid-map-refused"

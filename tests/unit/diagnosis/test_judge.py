@@ -104,14 +104,14 @@ def test_a_scenario_that_failed_although_every_row_held_is_broken(outcome: Outco
 
 
 @pytest.mark.parametrize("outcome", ["passed", "failed", "error"])
-def test_a_broken_promise_is_a_violation_whatever_pytest_says(outcome: Outcome) -> None:
+def test_a_broken_promise_is_a_violation_for_every_outcome_of_pytest(outcome: Outcome) -> None:
     found = judged((row(), row(held=False, saw="written", direction="leak")), outcome=outcome)
     assert (found.verdict, found.direction) == (Verdict.VIOLATES, "leak")
     assert "saw: written" in found.reason
 
 
 @pytest.mark.parametrize("first", range(len(DIRECTIONS)))
-def test_the_worst_direction_of_several_is_told(first: int) -> None:
+def test_the_worst_of_several_directions_is_recorded(first: int) -> None:
     rows = tuple(row(held=False, direction=direction) for direction in reversed(DIRECTIONS[first:]))
     assert judged(rows).direction == DIRECTIONS[first]
 
@@ -128,7 +128,7 @@ def test_a_row_that_names_no_direction_gets_that_of_the_promise(kind: str, direc
     ("state", "verdict"),
     [("off", Verdict.BLOCKED), ("failed", Verdict.BLOCKED), ("unknown", Verdict.BROKEN), ("on", Verdict.CONFORMS)],
 )
-def test_what_needs_a_sandbox_is_not_measured_without_one(state: str, verdict: Verdict) -> None:
+def test_a_promise_that_needs_a_sandbox_is_not_measured_without_one(state: str, verdict: Verdict) -> None:
     found = judged(state=state)
     assert found.verdict is verdict
     assert state == "on" or f"because it was {state}" in found.reason
@@ -174,7 +174,7 @@ def test_the_start_promise_too_needs_evidence() -> None:
 
 
 @pytest.mark.parametrize("state", ["off", "failed", "unknown"])
-def test_what_needs_nothing_is_measured_without_a_sandbox_and_says_so(state: str) -> None:
+def test_a_promise_that_needs_no_sandbox_is_measured_without_one_and_says_so(state: str) -> None:
     found = judged(of=promise("process.exit-code-kept", needs="nothing"), state=state)
     assert found.verdict is Verdict.CONFORMS
     words = "could not determine" if state == "unknown" else "the sandbox was not on"
@@ -191,7 +191,7 @@ def test_broken_work_without_a_sandbox_is_a_violation() -> None:
     assert judged(rows, state="off", sandboxed=False).verdict is Verdict.VIOLATES
 
 
-def test_a_sandbox_that_nobody_asked_for_is_said() -> None:
+def test_an_unrequested_sandbox_is_named() -> None:
     assert "a sandbox was on" in judged(state="on", sandboxed=False).reason
 
 
@@ -295,13 +295,13 @@ def judged_in(
 
 
 @pytest.mark.parametrize("of", ["filesystem.outside-refused", "start.sandbox-is-on"])
-def test_what_holds_in_the_sandbox_of_another_bubblewrap_is_not_measured(of: str) -> None:
+def test_a_promise_kept_in_the_sandbox_of_another_bubblewrap_is_not_measured(of: str) -> None:
     found = judged_in(OTHER, of=of)
     assert (found.verdict, found.blocked_by) == (Verdict.BLOCKED, BLOCKED_BY)
     assert found.reason == f"{ANOTHER}: {OTHER.another}"
 
 
-def test_what_the_sandbox_of_another_bubblewrap_lets_through_is_red_all_the_same() -> None:
+def test_a_promise_broken_in_the_sandbox_of_another_bubblewrap_is_red_all_the_same() -> None:
     found = judged_in(OTHER, (row(held=False, direction="leak", saw="it was written"),))
     assert (found.verdict, found.direction) == (Verdict.VIOLATES, "leak")
 
@@ -315,13 +315,13 @@ def test_the_harness_own_promise_holds_whichever_bubblewrap_it_was() -> None:
     assert judged_in(OTHER, of="trust.control-and-canaries").verdict is Verdict.CONFORMS
 
 
-def test_where_no_bubblewrap_takes_part_a_release_of_it_does_not_apply() -> None:
+def test_a_requested_bubblewrap_does_not_apply_if_none_takes_part() -> None:
     found = judged_in(NO_SAY)
     assert found.verdict is Verdict.NOT_APPLICABLE
     assert "without a bubblewrap" in found.reason
 
 
-def test_without_a_sandbox_nobody_asks_for_a_bubblewrap() -> None:
+def test_without_a_sandbox_no_bubblewrap_is_required() -> None:
     off = msgspec.structs.replace(started("off"), another=OTHER.another, without_say=NO_SAY.without_say)
     found = judge(promise(), outcome="passed", message="", evidence=(row(),), started=off, sandboxed=False)
     assert found.verdict is Verdict.UNCONFINED

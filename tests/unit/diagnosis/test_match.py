@@ -47,7 +47,7 @@ def test_an_error_text_gets_cause_remedy_link_and_the_words_it_was_known_by() ->
     assert said.verdict == "sandbox"
 
 
-def test_a_text_that_nobody_knows_has_no_diagnosis() -> None:
+def test_an_unknown_text_has_no_diagnosis() -> None:
     assert match("all is well") is None
     assert match("") is None
     assert matches("\n\n") == ()
@@ -108,7 +108,7 @@ def test_the_order_does_not_depend_on_the_order_of_the_fingerprints() -> None:
         ("a…b…c", "a c b", False),
     ],
 )
-def test_a_gap_stands_for_anything_short_on_the_same_line(words: str, text: str, fits: bool) -> None:
+def test_a_gap_matches_anything_short_on_the_same_line(words: str, text: str, fits: bool) -> None:
     assert bool(list(find(words, text))) is fits
 
 
@@ -180,7 +180,7 @@ def test_a_megabyte_of_hostile_text_costs_a_bounded_number_of_steps(
     assert tried <= 2 * patterns * OFTEN  # two forms: as it is, and in one line
 
 
-def test_of_a_text_that_is_too_long_head_and_tail_are_searched() -> None:
+def test_a_text_that_is_too_long_is_searched_at_head_and_tail() -> None:
     filler = "x\n" * fact_conditions.HALF
     assert match(f"{NO_USERNS}\n{filler}") is not None
     assert match(f"{filler}\n{NO_USERNS}") is not None
@@ -205,7 +205,7 @@ def test_conditions_are_globs_or_ranges_of_versions(wanted: str, fact: str, met:
     assert fact_conditions.holds({"it": wanted}, {"it": fact}) is met
 
 
-def test_a_fact_that_nobody_has_meets_nothing() -> None:
+def test_a_missing_fact_matches_nothing() -> None:
     assert not fact_conditions.holds({"codex": "*"}, {})
     assert fact_conditions.holds({}, {})
 

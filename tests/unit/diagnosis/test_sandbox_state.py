@@ -81,7 +81,7 @@ def test_self_restraint_without_a_mark_is_off() -> None:
     assert "no mark" in found.why
 
 
-def test_a_write_that_went_through_is_off_whatever_the_probe_says() -> None:
+def test_a_write_that_went_through_is_off_against_every_word_of_the_probe() -> None:
     for kind in ("file", "dir", "symlink", "other"):  # whatever is there now
         assert state(observation(after={KEY: look(kind)})).state == "off"
     honest = {act: ActResult(act=act, ok=True) for act in (FORBIDDEN, PERMITTED)}
@@ -94,7 +94,7 @@ def test_no_sandbox_as_asked_is_off_and_says_that_none_was_asked_for() -> None:
     assert (found.state, "none was requested" in found.why) == ("off", True)
 
 
-def test_a_sandbox_that_nobody_asked_for_is_on_and_says_so() -> None:
+def test_an_unrequested_sandbox_is_on_and_says_so() -> None:
     found = state(observation(), sandboxed=False)
     assert (found.state, "none was requested" in found.why) == ("on", True)
 
@@ -115,13 +115,13 @@ def test_a_call_that_ended_before_the_probe_ran_has_failed_for_a_reason(stderr: 
     assert found.why in stderr
 
 
-def test_a_call_that_ended_with_words_that_nobody_knows_has_failed_and_says_so() -> None:
+def test_a_call_that_ended_with_unknown_words_has_failed_and_says_so() -> None:
     found = state(died("something new went wrong\n\nStack backtrace:\n   0: <unknown>"))
     assert found.diagnosis is not None
     assert (found.state, found.diagnosis.fingerprint, found.why) == ("failed", "", "something new went wrong")
 
 
-def test_how_to_have_a_backtrace_is_not_what_was_said() -> None:
+def test_the_hint_about_a_backtrace_is_not_the_error() -> None:
     how_to = "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n"
     assert state(died(f"panicked at x.rs:1:1:\nsomething new went wrong\n{how_to}")).why == "something new went wrong"
 
@@ -133,7 +133,7 @@ def test_a_silent_call_has_failed_with_its_exit_code() -> None:
     assert (killed.state, killed.why) == ("failed", "died by SIGKILL, exit code 137")
 
 
-def test_what_is_known_of_the_machine_makes_the_cause_of_a_failed_start_more_specific() -> None:
+def test_facts_of_the_machine_make_the_cause_of_a_failed_start_more_specific() -> None:
     seen = died("bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded")
     found = assess(seen, control(), sandboxed=True, facts={"sysctls.user.max_user_namespaces": "0"})
     assert found.diagnosis is not None
@@ -192,7 +192,7 @@ def test_a_control_that_failed_makes_everything_unknown(seen: Observation, words
     assert (found.state, found.why.startswith("the control failed")) == ("unknown", True)
 
 
-def test_a_proof_stands_although_the_call_ended_late() -> None:
+def test_a_proof_is_valid_although_the_call_ended_late() -> None:
     assert state(observation(ended="signal", code=130, finished=False)).state == "on"
 
 

@@ -32,7 +32,7 @@ def test_a_cause_and_what_was_measured_are_two_sentences() -> None:
     assert told == {f"A cause. {NOTHING}"}
 
 
-def test_what_nobody_was_asked_is_not_told() -> None:
+def test_a_missing_answer_gives_no_cause() -> None:
     diagnosis = Diagnosis(fingerprint="x", cause="A cause.")
     assert with_measured(diagnosis, {}) == diagnosis
     assert told_of({"seccomp": "2"}) == ""
@@ -64,7 +64,7 @@ def test_what_nobody_was_asked_is_not_told() -> None:
         ),
     ],
 )
-def test_the_first_refusal_of_a_chain_is_told_and_who_refused(changes: dict[str, str], told: str) -> None:
+def test_the_first_refusal_of_a_chain_is_the_cause_with_its_origin(changes: dict[str, str], told: str) -> None:
     assert told_of(answered(**changes)) == told
 
 
@@ -75,13 +75,13 @@ def test_the_first_refusal_of_a_chain_is_told_and_who_refused(changes: dict[str,
         (MAP_DENIED, f"the bwrap on PATH says by itself: {MAP_DENIED}."),
     ],
 )
-def test_where_nothing_is_refused_bubblewrap_alone_tells_where_it_lies(said: str, told: str) -> None:
+def test_without_a_refusal_bubblewrap_alone_decides_the_layer(said: str, told: str) -> None:
     assert told_of(answered() | {"bare.bwrap-net": said}).endswith(told)
     refusing = answered(userns="EPERM") | {"bare.bwrap-net": said}
     assert "by itself" not in told_of(refusing)
 
 
-def test_one_that_only_follows_from_another_is_not_told() -> None:
+def test_a_refusal_that_only_follows_from_another_is_no_cause() -> None:
     found = answered(userns="EPERM", mntns="EPERM", mount_slave="EPERM", netns="EPERM", loopback="EPERM", proc="EPERM")
     assert list(refused(found)) == [("userns", "EPERM")]
 
@@ -131,13 +131,13 @@ def test_a_start_that_failed_says_what_was_measured_where_it_failed() -> None:
     assert explained is not None and explained.cause.endswith(NOTHING)
 
 
-def test_what_is_not_about_the_start_says_nothing_of_it() -> None:
+def test_answers_that_do_not_concern_the_start_give_no_cause() -> None:
     seen = record(promise="filesystem.outside-refused", direction="denied", reason="x")
     found = diagnose(seen, [died(NEWADDR)], {"answers": USUAL})
     assert found is not None and "Checked directly" not in found.cause
 
 
-def test_mount_setattr_is_told_only_where_it_is_refused_and_needed() -> None:
+def test_mount_setattr_is_a_cause_only_if_refused_and_needed() -> None:
     """bubblewrap 0.13 calls it. Where the kernel has none (ENOSYS) bubblewrap goes another way."""
     assert "mount_setattr(2)" in told_of(answered(mount_setattr="EPERM"))
     assert "(EPERM, by a filter" in told_of(answered(mount_setattr="EPERM"))

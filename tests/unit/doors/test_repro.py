@@ -55,7 +55,7 @@ def test_every_act_that_a_person_could_type_is_typed(verb: str) -> None:
     assert words and all(len(shlex.split(word)) == 1 for word in words)
 
 
-def test_whether_one_may_write_is_typed_without_writing() -> None:
+def test_a_check_for_write_permission_is_printed_without_writing() -> None:
     words = in_words(Act(verb="may-write", path="/proc/sys/kernel/core_pattern"), PATHS)
     assert words is not None
     assert " ".join(words) == "sh -c ': >> \"$1\"' sh /proc/sys/kernel/core_pattern"
@@ -109,13 +109,13 @@ def test_the_control_is_shown_without_codex() -> None:
     assert "CODEX=" not in code_of(script).replace("CODEX_HOME=", "")
 
 
-def test_what_never_started_says_why() -> None:
+def test_a_call_that_never_started_has_its_reason() -> None:
     seen = recorded({})
     script = repro_script(Observation(**{**{n: getattr(seen, n) for n in seen.__struct_fields__}, "argv": ()}))
     assert "exit 2" in script and script.startswith("#!/bin/sh\n# ")
 
 
 @pytest.mark.parametrize("verb", ["http", "dns", "unix-connect"])
-def test_what_talks_to_the_outside_gets_a_server_there(verb: str) -> None:
+def test_an_act_that_talks_to_the_outside_gets_a_server_there(verb: str) -> None:
     act = Act(verb=verb, params={"address": "@UNIX@", "port": "1", "name": "x"})
     assert "listener.py" in repro_script(recorded({"n.w/a": act}), acts={"n.w/a": act})

@@ -70,7 +70,7 @@ def test_full_access_is_asked_for_only_where_the_release_knows_it() -> None:
         asked(OLD, FULL_ACCESS)
 
 
-def test_a_release_without_the_command_is_told_so() -> None:
+def test_a_release_without_the_command_is_reported() -> None:
     with pytest.raises(Unavailable, match="no command"):
         asked(FakeSubject(sandbox="none"), READ_ONLY)
 

@@ -61,7 +61,7 @@ def test_a_process_whose_first_thread_has_ended_still_runs() -> None:
             child.kill()
 
 
-def test_where_processes_of_others_are_hidden_no_owner_is_called_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_processes_of_others_are_hidden_no_owner_is_called_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     """/proc mounted with hidepid: another user's run that lives looks as if it were none."""
     gone = msgspec.structs.replace(Owner.me("beefbeef"), pid=(1 << 22) + 1, start=5)
     table = {1: 7, 12: 6}

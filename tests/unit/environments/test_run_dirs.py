@@ -25,7 +25,7 @@ def test_a_link_to_such_a_folder_is_refused_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("owner", [run_dirs.OWNER, run_dirs.RUN])
-def test_whose_it_is_stays_as_long_as_anything_does(
+def test_an_owner_keeps_its_folder_as_long_as_any_of_its_files(
     owner: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     folder, stays = tmp_path / "run", tmp_path / "run" / "main" / "stays"
@@ -64,7 +64,7 @@ def test_a_number_that_is_another_process_by_now_is_dead() -> None:
     assert msgspec.structs.replace(me, boot="earlier").state == "dead"
 
 
-def test_who_cannot_be_seen_from_here_may_live() -> None:
+def test_an_owner_out_of_sight_counts_as_alive() -> None:
     me = Owner.me("word")
     assert msgspec.structs.replace(me, pids="pid:[1]").state == "unknown"
     assert msgspec.structs.replace(me, boot="other", node="another-machine").state == "unknown"

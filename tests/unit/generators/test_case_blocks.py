@@ -47,7 +47,7 @@ def test_the_block_is_put_where_it_is_wanted(config: bytes, text: bytes) -> None
         (b"@BLOCK:spaces@", b"a = 1\n", "cannot be spaces"),
     ],
 )
-def test_what_cannot_be_asked_says_why(config: bytes, alone: bytes | None, why: str) -> None:
+def test_an_inapplicable_case_has_its_reason(config: bytes, alone: bytes | None, why: str) -> None:
     with pytest.raises(CaseNotApplicable, match=why):
         filled(case(config), alone, MARKERS)
 

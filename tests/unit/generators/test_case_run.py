@@ -55,19 +55,19 @@ def test_a_chain_says_what_all_of_its_parts_said_and_ends_as_the_last() -> None:
     assert _joined((first, one(error="cut"))).error == f"{first.error}; cut"
 
 
-def test_what_a_module_did_while_it_was_imported_is_told_of_the_first_run() -> None:
+def test_effects_of_an_import_count_for_the_first_run() -> None:
     told = _with_import(one(strayed=("/y",)), one(strayed=("/x", "/y"), survivors=("sleep",)))
     assert (told.strayed, told.survivors) == (("/x", "/y"), ("sleep",))
     assert _with_import(one(survivors=("own",)), one(survivors=("sleep",))).survivors == ("own",)
 
 
 @pytest.mark.parametrize("words", [{"ended": "timeout"}, {"ended": "signal", "code": 9}, {"error": "no JSON"}])
-def test_what_did_not_end_well_is_laid_into_no_world(words: dict[str, Any]) -> None:
+def test_the_result_of_a_failed_run_is_copied_into_no_world(words: dict[str, Any]) -> None:
     with pytest.raises(HarnessError, match=r"^x "):
         written(files(b""), one(**words), "x")
 
 
-def test_what_is_laid_is_the_configuration_and_what_was_changed() -> None:
+def test_only_the_configuration_and_changed_files_are_copied() -> None:
     before = {**files(b"a"), "@HOME@/same": state(b"s"), "@HOME@/other": state(b"o")}
     after = {**before, "@HOME@/other": state(b"n", mode=0o100600), "@HOME@/link": FileState(kind="symlink", target="x")}
     told = written(before, run(b"", files=after, argv=("-c",), env={"A": "b"}, unset=("B",)), "x")
@@ -103,7 +103,7 @@ def test_its_marks_are_comments_on_the_first_and_the_last_line_that_differ(text:
     assert of(text, declared, Marker(begin="# 3", end="")).marker == declared
 
 
-def test_where_it_wrote_nothing_its_own_words_say_why() -> None:
+def test_output_of_a_run_without_files_gives_the_reason() -> None:
     assert of(None, code=2, stderr="no such thing\n").why.endswith("(exit 2) no such thing")
     assert of(b"\n", error="its result is no JSON", stderr="x").why.endswith("(exit 0) its result is no JSON")
     assert content({CONFIG: FileState(kind="dir", content=b"x")}) is None

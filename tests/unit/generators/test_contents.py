@@ -39,7 +39,7 @@ def size(one: object) -> int:
     return len(msgspec.json.encode(one))
 
 
-def test_what_every_story_has_is_written_once() -> None:
+def test_a_text_common_to_all_case_runs_is_written_once() -> None:
     writer, every = Writer(), [line(brings(b"", b"", b""), f"s{n}") for n in range(10)]
     thin = [writer.thin(one) for one in every]
     assert size(thin) < size(every) / 8
@@ -60,7 +60,7 @@ def cut(one: StoryLine) -> StoryLine:
     return msgspec.structs.replace(one, runs=runs)
 
 
-def test_what_differs_in_every_story_is_bounded() -> None:
+def test_texts_that_differ_in_every_case_run_are_bounded() -> None:
     writer = Writer()
     thin = [writer.thin(line(brings(b"%d" % n, b"%d again" % n), f"s{n}")) for n in range(200)]
     assert sum(len(text) for one in thin if isinstance(one, StoryLine) for text in one.texts.values()) < MOST * 1.1
@@ -70,7 +70,7 @@ def test_what_differs_in_every_story_is_bounded() -> None:
     assert told.runs[0].changed[CONFIG].text == (USER + b"# 0").decode()
 
 
-def test_a_configuration_is_kept_whole_whatever_came_before() -> None:
+def test_a_configuration_is_kept_whole_after_any_earlier_one() -> None:
     """A copy of it under another name was seen first, and cut."""
     long = b"# " + b"x" * (2 * EACH) + b"\n"
     copied = case_run(USER, USER, runs=(run(None, files={"@CODEX_HOME@/a-copy": state(long)}),))
@@ -96,7 +96,7 @@ def test_journals_of_before_are_read_as_they_are() -> None:
     assert Writer().thin(other) is other
 
 
-def test_what_was_lost_with_its_line_is_told_as_nothing() -> None:
+def test_a_text_lost_with_its_line_is_read_as_empty() -> None:
     writer = Writer()
     writer.thin(line(brings(b"")))
     later = writer.thin(line(brings(b"")))
@@ -114,7 +114,7 @@ def test_toml_that_is_no_configuration_is_bounded_too() -> None:
 
 
 # ---- in memory
-def test_a_story_keeps_only_what_is_read(tmp_path: Path) -> None:
+def test_a_case_run_keeps_only_the_files_that_are_read(tmp_path: Path) -> None:
     first = brings(b"one", b"two")
     slim = FileStore(tmp_path / "store").slim(first)
     path = "@CODEX_HOME@/skills/007.md"

@@ -21,7 +21,7 @@ def test_every_entry_is_there_and_numbered() -> None:
     assert {case.group for case in shipped_cases()} == set(GROUPS)
 
 
-def test_every_case_can_be_asked_of_somebody() -> None:
+def test_every_case_suits_a_generator() -> None:
     assert set(asked()) == {case.id for case in shipped_cases()}
 
 
@@ -32,12 +32,12 @@ def test_a_valid_file_is_toml_and_an_invalid_one_is_not(name: str) -> None:
         assert read(case.config).loads == (case.input == "valid" or name in OF_CODEX)
 
 
-def test_what_is_known_of_single_cases_is_still_so() -> None:
+def test_known_facts_of_single_cases_still_hold() -> None:
     names = {case.id for case in shipped_cases()}
     assert {*OF_CODEX, *OF_THE_BLOCK} <= names
 
 
-def test_in_an_ordinary_file_nothing_is_in_anybodys_way() -> None:
+def test_an_ordinary_file_has_no_key_of_a_policy() -> None:
     ordinary = [case for case in shipped_cases() if case.ordinary]
     assert len(ordinary) >= 5
     for case in ordinary:
@@ -69,7 +69,7 @@ def test_the_bytes_are_those_that_the_names_speak_of() -> None:
     assert "CAFE\u0301".encode() in texts["36-nfd"]
 
 
-def test_a_generator_of_ours_owns_its_keys_in_every_case() -> None:
+def test_a_generator_of_the_project_owns_its_keys_in_every_case() -> None:
     """What is inferred of a block that is filled in is the same as what is inferred alone."""
     marker = Marker(begin="# BEGIN x", end="# END x")
     for case in asked().values():

@@ -65,7 +65,7 @@ def test_a_leak_keeps_its_own_word() -> None:
     assert words(with_cause_of_acts([finding("no-sandbox", "leak")], captured())) == ["no-sandbox"]
 
 
-def test_what_holds_and_what_was_not_asked_is_left_alone() -> None:
+def test_findings_that_hold_or_were_not_asked_stay_unchanged() -> None:
     held = Finding(claim="c", saw="s", held=True, control="k", control_held=True)
     skipped = Finding(claim="c", saw="", held=False, control="", control_held=False, skipped="why")
     assert with_cause([held, skipped], captured()) == (held, skipped)
@@ -77,7 +77,7 @@ def test_a_file_without_default_permissions_is_never_said_to_be_voided_by_it() -
     assert words(with_cause_of_acts([finding("EROFS")], plain)) == ["EROFS"]
 
 
-def test_default_permissions_is_blamed_where_it_stands_in_the_file() -> None:
+def test_default_permissions_is_blamed_at_its_place_in_the_file() -> None:
     void = case_run(VOID + TABLE, VOID + BLOCK + TABLE)
     assert words(with_cause([finding()], void)) == [VOIDED]
     assert words(with_cause_of_acts([finding("EROFS")], void)) == [VOIDED]
@@ -102,7 +102,7 @@ def test_a_key_of_the_approval_is_no_cause_of_a_mode() -> None:
 
 
 @pytest.mark.parametrize(("line", "word"), [(4, CAPTURED), (2, "does-not-load")])
-def test_a_file_that_does_not_load_is_told_as_captured_where_codex_names_that_line(line: int, word: str) -> None:
+def test_a_file_that_does_not_load_is_called_captured_if_codex_names_that_line(line: int, word: str) -> None:
     error = (
         f"failed to load configuration: @CODEX_HOME@/config.toml:{line}:16: invalid type: string, expected a boolean"
     )
@@ -111,7 +111,7 @@ def test_a_file_that_does_not_load_is_told_as_captured_where_codex_names_that_li
 
 
 @pytest.mark.parametrize("word", ["another-mode", "another-network", "root-missing", "less-than-asked"])
-def test_a_cause_that_is_told_of_any_file_blames_no_key_that_may_not_be_there(word: str) -> None:
+def test_a_cause_that_fits_any_file_blames_no_key_that_may_be_absent(word: str) -> None:
     (known,) = (one for one in fingerprints() if one.id == f"generator-{word}")
     assert "default_permissions" not in known.cause + known.remedy
     assert Path(diagnosis.__file__ or "").parent.joinpath("fingerprints", f"generator-{VOIDED}.toml").is_file()

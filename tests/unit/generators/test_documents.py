@@ -113,7 +113,7 @@ def test_each_kind_of_harm_is_caught_and_made_small(name: str) -> None:
     assert "To paste:" in str(broken.value)
 
 
-def test_what_is_pasted_is_the_document(tmp_path: Path) -> None:
+def test_the_pasted_text_is_the_document(tmp_path: Path) -> None:
     for text in (b"a = 1\n", b"a = 1", BOM + b"a = 1\r\n", b"a = '$HOME `x`'\n", b"a = 'EOF'\n", b""):
         subprocess.run(["sh", "-c", paste(text)], cwd=tmp_path, check=True)
         assert (tmp_path / "config.toml").read_bytes() == text

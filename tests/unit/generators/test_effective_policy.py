@@ -25,7 +25,7 @@ def wrong(told: Claim, asked: ExpectedPolicy = ASKED) -> list[tuple[str, str]]:
     return [(one.reason, one.direction) for one in found if not one.held]
 
 
-def test_what_was_asked_and_is_said_holds_word_by_word() -> None:
+def test_a_policy_as_requested_and_reported_holds_word_by_word() -> None:
     assert len(says(claim(), ASKED, TOLD)) == 5
     assert wrong(claim()) == []
 
@@ -55,7 +55,7 @@ def test_network_and_roots_are_off_where_they_were_to_be_on() -> None:
     assert wrong(claim(network=True, roots=("@ROOT0@/a",)), on) == [("root-missing", "denied")]
 
 
-def test_who_is_granted_a_folder_is_granted_what_lies_in_it() -> None:
+def test_a_grant_of_a_folder_covers_its_content() -> None:
     inner = ExpectedPolicy(sandbox="workspace-write", roots=("@ROOT0@", "@ROOT0@/inner"))
     assert wrong(claim(), inner) == []
     assert wrong(claim(roots=("@ROOT0@", "@ROOT0@/inner"))) == []
@@ -65,7 +65,7 @@ def test_who_is_granted_a_folder_is_granted_what_lies_in_it() -> None:
     assert wrong(claim(roots=("/",)), whole) == wrong(claim(roots=("/", "@HOME@")), whole) == []
 
 
-def test_what_nobody_said_is_not_asked_and_what_a_mode_settles_neither() -> None:
+def test_an_unmentioned_setting_is_not_checked_nor_is_one_that_a_mode_settles() -> None:
     unsaid = ExpectedPolicy(sandbox="workspace-write", network=None, roots=None)
     assert len(says(claim(network=True, roots=("/",)), unsaid, TOLD)) == 1
     free = ExpectedPolicy(sandbox="danger-full-access", network=True, roots=())
@@ -80,14 +80,14 @@ def test_a_codex_that_cannot_be_asked_holds_no_row() -> None:
     assert not any(one.control_held for one in found)
 
 
-def test_that_a_file_does_not_load_is_told_in_codexs_own_words() -> None:
+def test_a_file_that_does_not_load_is_reported_in_codexs_own_words() -> None:
     (found,) = loads(Claim(loads=False, error="bad"), TOLD)
     assert (found.held, found.saw, found.direction, found.reason) == (False, "bad", "denied", "does-not-load")
     (found,) = loads(claim(), TOLD)
     assert (found.held, found.direction, found.reason) == (True, "", "")
 
 
-def test_the_oracle_has_said_what_stands_in_files_of_ours_and_refused_a_torn_one() -> None:
+def test_the_oracle_holds_if_codex_reports_known_files_and_refuses_a_torn_one() -> None:
     modes: tuple[Any, ...] = ("read-only", "workspace-write")
     right, torn = {mode: Claim(loads=True, sandbox=mode) for mode in modes}, Claim(loads=False, error="torn")
     assert oracle(right, torn).held
@@ -129,7 +129,7 @@ def granting(*roots: str) -> ExpectedPolicy:
         (ExpectedPolicy(sandbox="danger-full-access"), {"workspace", "root", "board", *BESIDE, "home", "http"}),
     ],
 )
-def test_what_may_be_done_under_a_policy(asked: ExpectedPolicy, may: set[str]) -> None:
+def test_acts_allowed_under_a_policy(asked: ExpectedPolicy, may: set[str]) -> None:
     found = permitted(asked)
     assert {act for act, allowed in found.items() if allowed} == may
     assert ("http" in found) is (asked.network is not None or asked.sandbox == "danger-full-access")
@@ -155,5 +155,5 @@ def test_every_act_is_done_judged_and_has_a_name_and_each_happens_where_its_name
             assert ([one.path for one in act.given], act.looks) == ([act.path], (f"{act.path}#rows",))
 
 
-def test_where_nobody_can_tell_what_is_granted_no_folder_is_judged() -> None:
+def test_without_known_grants_no_folder_is_judged() -> None:
     assert permitted(ExpectedPolicy(sandbox="workspace-write")) == {"workspace": True}

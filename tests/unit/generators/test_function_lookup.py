@@ -44,7 +44,7 @@ def look(folder: Path, target: str) -> None:
         "of_a_finder:write",
     ],
 )
-def test_what_a_module_names_or_may_make_when_it_is_imported_passes(folder: Path, target: str) -> None:
+def test_names_that_a_module_has_or_may_make_at_import_pass(folder: Path, target: str) -> None:
     look(folder, target)
 
 

@@ -7,13 +7,13 @@ from pytest_codexsandbox.model.generator import Claim, ExpectedPolicy
 ORACLE = Oracle(held=True, words="it can be asked")
 
 
-def test_what_lies_in_another_root_is_left_out() -> None:
+def test_a_root_in_another_root_is_left_out() -> None:
     assert outermost(["/a/b", "/a", "/a/b/c", "/ab", "/a"]) == ("/a", "/ab")
     assert outermost(["/a/../b/c", "/b"]) == ("/b",)
     assert outermost(["/a/"]) == ("/a/",), "it is not in itself"
 
 
-def test_what_lies_in_a_granted_folder_is_granted() -> None:
+def test_a_folder_in_a_granted_folder_is_granted() -> None:
     asked = ExpectedPolicy(sandbox="workspace-write", network=False, roots=("@ROOT0@", "@ROOT0@/inner"))
     claim = Claim(loads=True, sandbox="workspace-write", network=False, roots=("@ROOT0@",))
     assert all(row.held for row in says(claim, asked, ORACLE))

@@ -54,6 +54,6 @@ def test_without_a_policy_of_its_own_all_of_it_stays(config: bytes | None) -> No
     assert row(run(config), WORLD) is UNTOLD
 
 
-def test_of_one_that_failed_nothing_is_known() -> None:
+def test_a_failed_generator_has_no_known_policy() -> None:
     assert row(run(b'sandbox_mode = "read-only"\n', code=1), WORLD) is UNTOLD
     assert row(run(b'sandbox_mode = "read-only"\n', ended="timeout"), WORLD) is UNTOLD

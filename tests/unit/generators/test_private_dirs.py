@@ -33,7 +33,7 @@ def test_a_dangling_link_stays_one(dirs: LocalDirs) -> None:
     assert dirs.files()[CONFIG].kind == "symlink"
 
 
-def test_what_the_user_has_not_is_the_tools(dirs: LocalDirs) -> None:
+def test_without_a_users_file_the_tools_file_is_used(dirs: LocalDirs) -> None:
     dirs.lay(Case(id="c", why="", config=None), dirs.paths, SETUP)
     assert dirs.files()[CONFIG].content == b"tool = 1\n"
 

@@ -102,7 +102,7 @@ def test_a_script_of_a_virtual_environment_shows_it_and_its_python(home: Path, t
         ("launch:nowhere-at-all", "no program"),
     ],
 )
-def test_what_is_not_there_is_said_while_planning(home: Path, text: str, what: str) -> None:
+def test_a_missing_path_is_reported_while_planning(home: Path, text: str, what: str) -> None:
     with pytest.raises(InputError) as caught:
         check(one(text, home))
     assert what in caught.value.what
@@ -142,7 +142,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalDirs:
     return LocalDirs(tmp_path / "stage")
 
 
-def test_the_users_home_and_the_shared_folders_are_empty_ones_of_ours(stage: LocalDirs, home: Path) -> None:
+def test_the_users_home_and_the_shared_folders_are_empty_ones_of_the_harness(stage: LocalDirs, home: Path) -> None:
     walls = Confinement(bwrap="/usr/bin/bwrap").walls(stage, ())
     bound = {walls[at + 2]: walls[at + 1] for at, word in enumerate(walls) if word == "--bind"}
     for path in (str(home), "/tmp", "/var/tmp", "/run", "/dev/shm"):
@@ -151,7 +151,7 @@ def test_the_users_home_and_the_shared_folders_are_empty_ones_of_ours(stage: Loc
     assert not [path for path in bound.values() if not path.startswith(str(stage.folder))]
 
 
-def test_what_not_everybody_may_read_in_etc_is_not_there(tmp_path: Path) -> None:
+def test_unreadable_files_of_etc_are_absent(tmp_path: Path) -> None:
     for name, mode in (("passwd", 0o644), ("shadow", 0o640), ("ssl/private/key", 0o600), ("keys/one", 0o644)):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -192,7 +192,7 @@ def test_a_program_on_path_needs_its_interpreter_too(
         made(one("mytool @CONFIG@", home))
 
 
-def test_a_program_that_nobody_may_read_is_left_to_the_kernel(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_program_is_left_to_the_kernel(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool, opened = program(home / "tool"), Path.open
 
     def refused(path: Path, *words: Any, **named: Any) -> Any:

@@ -40,7 +40,7 @@ def of(
         (b"a" * (SAID - 2) + "ß✓".encode(), "a" * (SAID - 2) + "ß"),
     ],
 )
-def test_what_is_printed_is_utf_8_and_no_character_is_cut_in_two(stream: bytes, text: str) -> None:
+def test_printed_output_is_utf_8_and_no_character_is_cut_in_two(stream: bytes, text: str) -> None:
     assert said(stream) == text
 
 
@@ -100,7 +100,7 @@ def test_a_result_that_is_no_file_or_too_large_is_none() -> None:
     assert not of().told
 
 
-def test_how_it_ended_is_how_it_ended_and_what_was_cut_is_said() -> None:
+def test_the_end_of_a_run_is_recorded_and_cut_output_is_marked() -> None:
     assert (of().ended, of().error) == ("exit", "")
     assert of(done=CommandResult(ended="timeout")).ended == "timeout"
     files = {"@…@": FileState(kind="other")}
@@ -110,7 +110,7 @@ def test_how_it_ended_is_how_it_ended_and_what_was_cut_is_said() -> None:
     assert (len(loud.stdout), len(loud.stderr)) == (SAID, SAID)
 
 
-def test_what_the_stub_itself_sets_is_no_word_of_the_generators() -> None:
+def test_variables_that_the_stub_sets_are_not_the_generators() -> None:
     env = {name: value for name, value in GIVEN.items() if not name.startswith("CXG_")}
     assert of(launches=({"argv": ["exec"], "env": env},)).unset == ()
 
@@ -122,7 +122,7 @@ def test_a_refusal_is_its_word_or_a_declared_exit_code() -> None:
     assert not of(done=CommandResult(ended="signal", signal=3), refuse_exit=(131,)).refused
 
 
-def test_the_last_start_of_codex_stands_in_for_a_result() -> None:
+def test_the_last_start_of_codex_replaces_a_result() -> None:
     env = {**GIVEN, "A": "b", "PWD": "/x", "_": "y", "CODEXSANDBOX_SCOPE": "z", "PATH": "/p", "CODEX_HOME": "/s/other"}
     del env["LANG"]
     told = of(launches=({"argv": ["--version"], "env": GIVEN}, {"argv": ["exec", "-c", "a=b", "do it"], "env": env}))
@@ -131,7 +131,7 @@ def test_the_last_start_of_codex_stands_in_for_a_result() -> None:
     assert told.unset == ("LANG",)
 
 
-def test_what_it_started_codex_with_is_not_talked_away() -> None:
+def test_a_result_cannot_deny_the_recorded_start_of_codex() -> None:
     started = ({"argv": ["exec", "--yolo", "do it"], "env": GIVEN},)
     told = of({"argv": ["-c", 'sandbox_mode="read-only"']}, launches=started)
     assert (told.argv, told.told) == (("--yolo",), False)
@@ -210,7 +210,7 @@ def test_a_path_is_shown_by_the_innermost_folder() -> None:
     assert placeholders.shown("/s/homes", VALUES) == "/s/homes"
 
 
-def test_a_wish_goes_before_the_cells_version_and_roots_keep_every_sign() -> None:
+def test_an_intent_overrides_the_cells_version_and_roots_keep_every_sign() -> None:
     paths = placeholders.of_folders(
         {
             name: f"/s/{name.lower()}"
@@ -230,7 +230,7 @@ def test_a_wish_goes_before_the_cells_version_and_roots_keep_every_sign() -> Non
 
 
 # ---- proof
-def test_what_nobody_could_do_outside_proves_nothing_unless_it_is_known_why() -> None:
+def test_an_act_that_is_impossible_outside_proves_nothing_without_a_known_reason() -> None:
     tried = EscapeAttempt(act="trace another's process", outside="EPERM", inside="ESRCH")
     assert not tried.held
     assert "unknown" in ConfinementProof(by="x", rows=(tried,)).faults[0]
@@ -238,7 +238,7 @@ def test_what_nobody_could_do_outside_proves_nothing_unless_it_is_known_why() ->
     assert not EscapeAttempt(act="x", outside="", inside="").held
 
 
-def test_excuses_are_for_ordinary_users_and_for_kernels_that_refuse_everybody() -> None:
+def test_excuses_are_for_ordinary_users_and_for_kernels_that_refuse_every_user() -> None:
     assert excuse_of("have a capability", uid=1000, tracing="")
     assert not excuse_of("have a capability", uid=0, tracing="")
     assert excuse_of("trace another's process", uid=0, tracing="3")
@@ -246,7 +246,7 @@ def test_excuses_are_for_ordinary_users_and_for_kernels_that_refuse_everybody() 
     assert not excuse_of("read a file outside", uid=1000, tracing="3")
 
 
-def test_of_several_starts_the_last_that_starts_work_counts() -> None:
+def test_the_last_of_several_starts_that_starts_work_counts() -> None:
     """Whoever asks for the version afterwards has started nothing else."""
     work = {"argv": ["exec", "--yolo", "hi"], "env": GIVEN | {"A": "b"}, "cwd": "/"}
     told = of(

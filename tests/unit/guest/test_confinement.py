@@ -23,7 +23,7 @@ eth0\t000012AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
 """.splitlines()
 
 
-def test_what_an_engine_hides_and_what_it_only_lets_be_read() -> None:
+def test_paths_that_an_engine_hides_and_those_it_makes_read_only() -> None:
     assert confinement.mounted(MOUNTS) == (
         "rw",
         ["/proc/acpi", "/proc/kcore", "/sys/firmware"],
@@ -49,7 +49,7 @@ def test_capabilities_by_name() -> None:
     assert confinement.capabilities("0")[0] == []
 
 
-def test_how_many_of_them_are_in_force() -> None:
+def test_capabilities_in_force_are_none_some_or_all() -> None:
     assert confinement.in_force("0000000000000000", "00000000a80425fb") == "none"
     assert confinement.in_force("00000000a80425fb", "00000000a80425fb") == "all"
     assert confinement.in_force("0000000000000400", "00000000a80425fb") == "some"
@@ -70,7 +70,7 @@ def test_limits_of_both_kinds_of_control_groups(text: str, told: str, tmp_path: 
     assert confinement.limit((str(tmp_path / "missing"), str(tmp_path / "limit"))) == told
 
 
-def test_whether_a_setting_of_the_kernel_could_be_changed(tmp_path: Path) -> None:
+def test_a_kernel_setting_is_writable_or_not(tmp_path: Path) -> None:
     """One that opens is enough; nothing is written into it, and nothing is made."""
     setting, missing = tmp_path / "setting", tmp_path / "missing"
     setting.write_text("60")

@@ -20,7 +20,7 @@ def test_the_fullest_place_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert disk_space.least(["/a", "/b"]) == 3
 
 
-def test_who_may_make_no_file_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_who_may_make_no_file_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     _told(monkeypatch, f_favail=3)
     assert disk_space.least(["/a"]) == 0
     _told(monkeypatch, f_files=0, f_favail=0)  # btrfs counts none
@@ -32,7 +32,7 @@ def test_a_place_that_is_not_there_is_left_out(tmp_path: Path) -> None:
     assert disk_space.least([str(tmp_path / "nowhere"), str(tmp_path)]) > 0
 
 
-def test_how_often_the_kernel_refused_is_read_in_both_kinds_of_control_groups(
+def test_the_number_of_refusals_is_read_in_both_kinds_of_control_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = tmp_path / "pids.events", tmp_path / "memory.events"

@@ -65,7 +65,7 @@ def test_the_words_of_the_process_are_the_commands_own(folder: Path) -> None:
     assert drive(folder, *argv).stdout.decode().strip() == repr(argv)
 
 
-def test_where_the_channel_cannot_be_opened_it_is_inherited(folder: Path, tmp_path: Path) -> None:
+def test_a_channel_that_cannot_be_opened_is_inherited(folder: Path, tmp_path: Path) -> None:
     """As under Landlock: here its name leads nowhere."""
     words = wrapped(str(folder), ["cat"])
     words[2] = words[2].replace(str(folder), str(tmp_path / "nowhere"))
@@ -79,7 +79,7 @@ def test_where_the_channel_cannot_be_opened_it_is_inherited(folder: Path, tmp_pa
     assert os.read(said[0], 100) == b"\x06through"
 
 
-def test_the_hand_makes_new_ones_whatever_was_there(folder: Path) -> None:
+def test_the_agent_makes_new_channels_over_any_old_file(folder: Path) -> None:
     kept = os.open(folder / "out", os.O_RDWR)  # as a driver keeps it: its inode is nobody else's
     first = os.fstat(kept)
     (folder / "out").unlink()

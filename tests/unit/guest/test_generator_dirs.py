@@ -26,7 +26,7 @@ def entry(top: str, path: str, content: bytes | str = b"x", **more: object) -> d
     return {"top": top, "kind": "file", "path": path, "content": content, **more}
 
 
-def test_what_is_laid_is_seen_by_its_innermost_name(tops: dict[str, str]) -> None:
+def test_a_created_file_is_seen_by_its_innermost_name(tops: dict[str, str]) -> None:
     generator_dirs.lay(
         tops, [entry("CODEX_HOME", "config.toml", b"a = 1\n", mode=0o600), entry("WORKSPACE", ".git/x", b"")]
     )
@@ -41,12 +41,12 @@ def test_what_is_laid_is_seen_by_its_innermost_name(tops: dict[str, str]) -> Non
 
 
 @pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "a/../../../x", "."])
-def test_nothing_is_laid_outside(tops: dict[str, str], path: str) -> None:
+def test_no_file_is_created_outside(tops: dict[str, str], path: str) -> None:
     with pytest.raises(ValueError, match="is not below"):
         generator_dirs.lay(tops, [entry("HOME", path)])
 
 
-def test_links_are_told_and_never_followed(tops: dict[str, str], tmp_path: Path) -> None:
+def test_links_are_reported_and_never_followed(tops: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key").write_text("hidden")
     Path(tops["HOME"], "folder").symlink_to(tmp_path / "secret")
@@ -83,7 +83,7 @@ def test_one_that_leads_elsewhere_is_not(tops: dict[str, str], target: str) -> N
     assert not [name for name, one in seen.items() if name.startswith("@CODEX_HOME@/") and one["kind"] == "file"]
 
 
-def test_pipes_and_closed_folders_hold_nobody_up(tops: dict[str, str]) -> None:
+def test_pipes_and_closed_folders_cause_no_wait(tops: dict[str, str]) -> None:
     os.mkfifo(Path(tops["HOME"], "pipe"))
     closed = Path(tops["HOME"], "closed")
     closed.mkdir()
@@ -116,7 +116,7 @@ def test_a_folder_that_is_gone_is_missing(tops: dict[str, str]) -> None:
     assert seen == {"@CODEX_HOME@": {"kind": "missing"}, "@WORKSPACE@": {"kind": "missing"}}
 
 
-def test_it_stands_alone(tops: dict[str, str]) -> None:
+def test_the_program_needs_no_other_module(tops: dict[str, str]) -> None:
     def told(words: dict[str, object]) -> dict[str, object]:
         argv = [sys.executable, "-I", "-S", generator_dirs.__file__]
         done = subprocess.run(argv, input=json.dumps(words), capture_output=True, text=True, check=True, timeout=60)

@@ -13,7 +13,7 @@ def test_both_sides_agree_on_the_first_number() -> None:
     assert FIRST == FIRST_DESCRIPTOR
 
 
-def test_what_is_opened_has_its_number_and_is_closed_again(tmp_path: Path) -> None:
+def test_an_opened_file_has_its_number_and_is_closed_again(tmp_path: Path) -> None:
     left = LeftOpen()
     left.open([f"folder:{tmp_path}"])
     assert left.numbers == [FIRST] and Path(f"/proc/self/fd/{FIRST}").readlink() == tmp_path

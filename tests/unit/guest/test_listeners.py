@@ -25,7 +25,7 @@ def ask(rigs: Listeners, token: str) -> None:
         one.sendall(f"GET /{token} HTTP/1.0\r\n\r\n".encode())
 
 
-def test_what_waits_behind_many_others_has_arrived(rigs: Listeners) -> None:
+def test_a_connection_behind_many_others_has_arrived(rigs: Listeners) -> None:
     """The loop takes one connection a turn, and here it has had no turn."""
     for number in range(40):
         ask(rigs, f"other-{number}")
@@ -33,7 +33,7 @@ def test_what_waits_behind_many_others_has_arrived(rigs: Listeners) -> None:
     assert rigs.arrivals("last") == ["http"]
 
 
-def test_a_datagram_and_a_line_that_nobody_read_yet_have_arrived(rigs: Listeners) -> None:
+def test_an_unread_datagram_and_an_unread_line_have_arrived(rigs: Listeners) -> None:
     name = b"\x05asked\x04test\x00"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.sendto(
@@ -47,7 +47,7 @@ def test_a_datagram_and_a_line_that_nobody_read_yet_have_arrived(rigs: Listeners
     assert rigs.arrivals("line") == ["unix"]
 
 
-def test_who_says_half_a_word_and_stays_is_not_waited_for(rigs: Listeners) -> None:
+def test_a_client_that_sends_half_a_word_and_stays_is_not_waited_for(rigs: Listeners) -> None:
     with socket.create_connection(("127.0.0.1", int(rigs.values["HTTP"])), timeout=5) as one:
         one.sendall(b"GET /half")
         assert rigs.arrivals("half") == []
@@ -55,7 +55,7 @@ def test_who_says_half_a_word_and_stays_is_not_waited_for(rigs: Listeners) -> No
         assert rigs.arrivals("half") == ["http"]
 
 
-def test_behind_a_flood_nobody_says_that_nothing_arrived(rigs: Listeners, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_behind_a_flood_no_absence_is_claimed(rigs: Listeners, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listeners, "_LONGEST_TAKING", -1.0)
     assert rigs.arrivals("nothing") == []  # nobody waits: there is nothing that was not looked at
     ask(rigs, "one")

@@ -88,7 +88,7 @@ def test_a_world_owns_what_is_named_for_it_and_not_for_its_neighbour(tmp_path: P
     assert not first.owns("beefw1")
 
 
-def test_what_explains_a_name_explains_what_it_needs_and_what_lies_below(tmp_path: Path) -> None:
+def test_a_known_name_covers_its_parents_and_its_content(tmp_path: Path) -> None:
     (tmp_path / "env").mkdir()
     worlds = Worlds(str(tmp_path / "env"), "beef", {}, own_tmp=False)
     world = worlds.make()

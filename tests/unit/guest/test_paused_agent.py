@@ -96,7 +96,7 @@ def test_a_limit_that_passed_while_everything_stood_still_has_not_begun_to_pass(
     assert ended(scope)
 
 
-def test_what_runs_late_by_a_little_is_slow_and_not_frozen(loop: Loop, clock: Clock) -> None:
+def test_a_small_delay_is_slow_and_not_frozen(loop: Loop, clock: Clock) -> None:
     """Else a busy machine would give a Codex that hangs as long as it is busy."""
     scope = begun(loop)
     for _ in range(int(LIMIT)):
@@ -105,7 +105,7 @@ def test_what_runs_late_by_a_little_is_slow_and_not_frozen(loop: Loop, clock: Cl
     assert ended(scope)
 
 
-def test_nobody_is_woken_where_nothing_runs(loop: Loop, clock: Clock) -> None:
+def test_without_a_running_act_no_process_is_woken(loop: Loop, clock: Clock) -> None:
     began = clock.passed
     loop.turn(3600.0)
     assert clock.passed - began == 3600.0

@@ -168,7 +168,7 @@ def test_sqlite_says_its_own_names_and_words(tmp_path: Path) -> None:
         ("something new", "SQLITE_ERROR"),
     ],
 )
-def test_a_python_that_does_not_tell_the_code_is_told_by_the_words(text: str, name: str) -> None:
+def test_a_python_without_the_error_code_is_recognised_by_the_words(text: str, name: str) -> None:
     assert probe.sqlite_name(sqlite3.OperationalError(text)) == (name, "")
 
 
@@ -181,7 +181,7 @@ def test_a_python_that_does_not_tell_the_code_is_told_by_the_words(text: str, na
         ("SQLITE_MISUSE", "SQLITE_MISUSE"),
     ],
 )
-def test_an_exact_code_is_told_by_its_primary_one(exact: str, name: str) -> None:
+def test_an_extended_code_is_reported_by_its_primary_one(exact: str, name: str) -> None:
     error = sqlite3.OperationalError("x")
     error.sqlite_errorname = exact
     assert probe.sqlite_name(error) == (name, exact)
@@ -345,7 +345,7 @@ def test_the_resolver_says_its_own_names() -> None:
 # ---- the process
 
 
-def test_the_environment_is_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_reported_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CX_HERE", "a\nb")
     monkeypatch.delenv("CX_GONE", raising=False)
     assert json.loads(worked("env", names=["CX_HERE", "CX_GONE"])) == {"CX_HERE": "a\nb", "CX_GONE": None}
@@ -356,7 +356,7 @@ def test_the_status_names_the_kernels_marks() -> None:
     assert {"NoNewPrivs", "Seccomp", "CapEff", "CapBnd"} <= set(json.loads(worked("status")))
 
 
-def test_what_cannot_be_done_is_a_row_and_never_an_exception() -> None:
+def test_an_impossible_act_is_a_row_and_never_an_exception() -> None:
     assert "KeyError" in done("no-such-verb")["detail"]
     assert "KeyError" in done("rename", "/a")["detail"]
     assert not done("rename", "/a")["ok"]

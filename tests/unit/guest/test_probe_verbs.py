@@ -47,7 +47,7 @@ def test_a_file_without_a_name_gets_one(tmp_path: Path) -> None:
     assert failed("tmpfile", tmp_path, to=str(tmp_path / "named")) == ("EEXIST", "link")
 
 
-def test_the_users_number_stands_in_for_its_word(tmp_path: Path) -> None:
+def test_the_users_number_replaces_its_word(tmp_path: Path) -> None:
     (tmp_path / str(os.getuid())).mkdir()
     worked("tmpfile", tmp_path / "%UID%")
 
@@ -136,7 +136,7 @@ def test_arguments_are_said_by_length_digest_and_beginning(monkeypatch: pytest.M
     assert rows[1][2] == "a b" and len(rows[2][2]) == 80
 
 
-def test_what_a_process_inherits_is_said() -> None:
+def test_inherited_files_of_a_process_are_reported() -> None:
     before = os.umask(0o027)
     try:
         found = json.loads(worked("process"))

@@ -33,13 +33,13 @@ def test_a_cleared_world_is_put_away_and_the_end_removes_it(tmp_path: Path) -> N
     assert list((tmp_path / "e").iterdir()) == []
 
 
-def test_where_nothing_is_kept_it_is_removed(tmp_path: Path) -> None:
+def test_without_a_place_to_keep_it_the_file_is_removed(tmp_path: Path) -> None:
     worlds = made(tmp_path / "e", keeps=False)
     cleared(worlds)
     assert away(tmp_path / "e") == []
 
 
-def test_what_is_put_away_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_kept_files_do_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_codexsandbox.guest.worlds._MOST_KEPT", 2)
     worlds = made(tmp_path / "e", keeps=True)
     kept = []

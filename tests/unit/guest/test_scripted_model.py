@@ -52,7 +52,7 @@ def test_the_exit_code_is_what_codex_says_and_never_what_the_command_prints(text
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_whichever_tool_is_offered_gets_the_very_words_of_the_command(name: str) -> None:
+def test_every_offered_tool_gets_the_exact_words_of_the_command(name: str) -> None:
     item = called(name, COMMAND, {})
     if name == "local_shell":
         words = item["action"]["command"]
@@ -78,7 +78,7 @@ def test_tools_are_found_wherever_a_release_puts_them() -> None:
     assert offered({}) == {}
 
 
-def test_text_is_found_in_whatever_it_is_wrapped() -> None:
+def test_text_is_found_in_every_wrapping() -> None:
     assert text_of("a") == text_of([{"type": "text", "text": "a"}]) == text_of({"content": "a"}) == "a"
     assert text_of(None) == ""
 
@@ -103,12 +103,12 @@ def test_a_command_that_still_runs_is_asked_about_again(model: Model) -> None:
     assert (model.code, model.text) == (0, "first second")
 
 
-def test_codexs_own_errands_are_no_step_of_the_turn(model: Model) -> None:
+def test_codexs_own_requests_are_no_step_of_the_turn(model: Model) -> None:
     assert model.answer({"input": [], "tools": []})["type"] == "message"
     assert (model.asked, model.code) == (0, None)
 
 
-def test_a_codex_that_offers_no_such_tool_is_told_as_it_is(model: Model) -> None:
+def test_a_codex_that_offers_no_such_tool_is_reported(model: Model) -> None:
     model.answer(question(tool="apply_patch"))
     assert model.code == 1 and "apply_patch" in model.text
 

@@ -40,7 +40,7 @@ SESSION = ("exec", "-s", "workspace-write", "do it")
         (("mcp", "add", "x", "--", "npx", "-h"), False),
     ],
 )
-def test_what_starts_work_is_told_from_what_asks(argv: tuple[str, ...], work: bool) -> None:
+def test_a_call_that_starts_work_differs_from_a_question(argv: tuple[str, ...], work: bool) -> None:
     assert starts_work(argv) is work
 
 

@@ -139,7 +139,9 @@ def calls(lines: Sequence[Line]) -> list[str]:
     return [line.observation.policy for line in lines if isinstance(line, CallLine)]
 
 
-def test_what_was_foreseen_is_performed_once_and_told_when_it_is_asked_for(made: Made) -> None:
+def test_a_foreseen_call_is_performed_once_and_reported_on_request(
+    made: Made,
+) -> None:
     cache, door, lines = made
     cache.observations(CELL, "sandbox", READ, SHARED)
     assert cache.prefetch_call(CELL, "sandbox", READ, SHARED) == "there"
@@ -181,7 +183,7 @@ def test_two_calls_are_never_in_an_environment_at_once(made: Made) -> None:
     assert calls(lines)[-1] == WRITE
 
 
-def test_facts_are_told_while_a_call_is_on_its_way(made: Made) -> None:
+def test_facts_are_available_while_a_call_is_on_its_way(made: Made) -> None:
     cache, door, _ = made
     cache.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
@@ -229,9 +231,7 @@ def test_an_environment_that_died_between_two_calls_breaks_one_of_them(made: Mad
 @pytest.mark.parametrize(
     "end", [ObservationCache.close, lambda cache: cache.end_environment(CELL.environment)], ids=["close", "done"]
 )
-def test_the_end_does_not_wait_for_a_call_that_nobody_asked_for(
-    made: Made, end: Callable[[ObservationCache], None]
-) -> None:
+def test_the_end_does_not_wait_for_an_unrequested_call(made: Made, end: Callable[[ObservationCache], None]) -> None:
     cache, door, lines = made
     cache.observations(CELL, "sandbox", READ, SHARED)
     door.go.clear()
@@ -273,9 +273,7 @@ def test_a_new_environment_has_its_own_controls(made: Made) -> None:
     assert cache.control(CELL, SHARED) is not before
 
 
-def test_a_codex_that_cannot_be_had_is_no_fault_of_the_test_before_it(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unavailable_codex_is_no_fault_of_the_test_before_it(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     cache, _, _ = made
 
     def unavailable(_: OneSubject, spec: SubjectSpec) -> Any:

@@ -82,14 +82,14 @@ def test_it_is_not_asked_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("first", [(LOST, False), (GOOD, True), (GOOD, False)])
-def test_what_was_misjudged_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: Attempt) -> None:
+def test_a_misjudged_canary_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: Attempt) -> None:
     """Broken without a loss, and uncaught with or without one."""
     world = World(tmp_path, monkeypatch, allow_all=[first, (CAUGHT, False)], good=FINE)
     assert world.saw()["allow-all"][0] is False
     assert world.asked.count("allow-all") == 1
 
 
-def test_what_an_attempt_judged_before_it_was_lost_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_of_an_attempt_before_it_was_lost_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(tmp_path, monkeypatch, allow_all=[(CAUGHT, False)], good=FINE)
     rehearsals = iter([{"a": CAUGHT, "b": LOST}, {"a": GOOD, "b": GOOD}])
 

@@ -29,7 +29,7 @@ def unchanged(tmp_path: Path, binary: Path) -> BinaryGuard:
     return made
 
 
-def test_one_that_nobody_touched_is_the_same(unchanged: BinaryGuard, binary: Path) -> None:
+def test_an_untouched_program_is_the_same(unchanged: BinaryGuard, binary: Path) -> None:
     binary.touch()
     unchanged.need(str(binary))
     unchanged.need("/of/a/subject/that/is/no/file")

@@ -53,7 +53,7 @@ def test_a_call_takes_what_it_took_in_the_middle(tmp_path: Path) -> None:
     assert (found.runs, found.cells) == (3, {"e1~codex-0.163.0": 4.0})
 
 
-def test_what_is_most_like_the_cell_is_believed(tmp_path: Path) -> None:
+def test_the_measurement_of_the_most_similar_cell_counts(tmp_path: Path) -> None:
     ours = cell("0.163.0")
     here = ours.environment.id
     cells = (
@@ -81,7 +81,7 @@ def test_what_is_most_like_the_cell_is_believed(tmp_path: Path) -> None:
         "\x00",
     ],
 )
-def test_what_teaches_nothing_does_no_harm(tmp_path: Path, text: str) -> None:
+def test_a_journal_without_durations_changes_nothing(tmp_path: Path, text: str) -> None:
     journal(tmp_path, "broken", text=text or "\n")
     journal(tmp_path, "good", spent())
     assert learn(tmp_path).runs == 1
@@ -143,7 +143,7 @@ def of_generators(*cells: Cell) -> Plan:
 OTHER = "effective.grants-no-more"
 
 
-def test_of_a_generator_each_case_is_asked_once_whatever_is_promised_of_it() -> None:
+def test_each_case_of_a_generator_costs_one_run_for_any_number_of_promises() -> None:
     one = writing("g")
     assert work_of(of_generators(one)) == {one.id: Work(calls=0, stories=3, strains=1)}
     assert DurationModel().expected(one, Work(stories=3, strains=1)) == 3 * GUESSED_STORY + GUESSED_STRAIN

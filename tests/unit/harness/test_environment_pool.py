@@ -58,12 +58,12 @@ def test_after_three_in_a_row_the_others_are_not_tried(monkeypatch: pytest.Monke
     assert words[:3] == ["the engine is gone"] * 3 and all("not tried" in word for word in words[3:])
 
 
-def test_what_cannot_be_had_is_no_sign_of_a_broken_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unavailable_environment_is_no_sign_of_a_broken_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     count, words = tried(Unavailable("there is no C compiler"), monkeypatch)
     assert (count, words) == (5, ["there is no C compiler"] * 5)
 
 
-def test_one_that_stands_and_is_not_what_was_asked_for_is_no_sign_of_a_broken_engine(
+def test_a_running_environment_with_a_mismatch_is_no_sign_of_a_broken_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     count, words = tried(ConfigMismatch("the profile did not take effect"), monkeypatch)

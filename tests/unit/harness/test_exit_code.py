@@ -94,7 +94,7 @@ def test_workers_that_disagree_measured_two_things() -> None:
     assert [reason.endswith("worker gw1 collected another plan") for reason in outcome.reasons] == [True]
 
 
-def test_what_cannot_be_had_is_no_success_of_a_strict_run() -> None:
+def test_an_unavailable_cell_is_no_success_of_a_strict_run() -> None:
     assert ended(seen(), not_had=("fedora-43",)).code == 0
     outcome = ended(seen(), not_had=("fedora-43",), strict=True)
     assert outcome.code == 1
@@ -113,7 +113,7 @@ def test_strict_forgives_what_data_knew_to_be_not_applicable() -> None:
     assert ended(states, strict=True, from_data=from_data).code == 0
 
 
-def test_a_violation_comes_before_everything_of_ours_and_all_are_named() -> None:
+def test_a_violation_outranks_faults_of_the_harness_and_all_are_named() -> None:
     states = {**seen(read_only=Verdict.VIOLATES, workspace_write=Verdict.BROKEN)}
     outcome = ended(states, stale=("known: healed",), leaks=("a process",), incomplete="no end")
     assert outcome.code == 1
@@ -128,18 +128,18 @@ def test_a_report_that_is_not_there_is_no_success() -> None:
 
 
 @pytest.mark.parametrize("code", [2, 3, 4])
-def test_what_pytest_says_of_itself_comes_first(code: int) -> None:
+def test_an_exit_code_of_pytest_itself_comes_first(code: int) -> None:
     outcome = ended(seen(read_only=Verdict.VIOLATES), pytest_code=code)
     assert codes(outcome) == [code, 1]
     assert outcome.code == code
 
 
 @pytest.mark.parametrize("code", [0, 1, 5])
-def test_what_pytest_counts_does_not_decide(code: int) -> None:
+def test_counts_of_pytest_do_not_decide(code: int) -> None:
     assert ended(seen(), pytest_code=code).code == 0
 
 
-def test_a_failed_test_that_is_none_of_ours_fails_the_run() -> None:
+def test_a_failed_test_of_the_user_fails_the_run() -> None:
     outcome = ended(seen(), other_failures=2)
     assert outcome.code == 1
     assert [reason.startswith("1 2 failed ") for reason in outcome.reasons] == [True]
@@ -159,7 +159,7 @@ def test_a_planned_key_without_a_state_does_not_add_up() -> None:
     assert ended(states).code == 11
 
 
-def test_a_result_that_nobody_planned_does_not_add_up() -> None:
+def test_an_unplanned_result_does_not_add_up() -> None:
     states = seen()
     stranger = Key(cell=cell().id, door="sandbox", policy="read-only", promise="dns.stranger")
     assert ended({**states, stranger: record(stranger)}).code == 11
@@ -191,7 +191,7 @@ def test_a_cell_in_which_nothing_was_measured_is_not_success(verdict: Verdict) -
     assert PLAN.cells[0].id in outcome.reasons[0]
 
 
-def test_what_the_canaries_show_measures_no_codex() -> None:
+def test_results_of_the_canaries_measure_no_codex() -> None:
     states = {
         key: record(key, Verdict.CONFORMS if key.promise == "trust.canary" else Verdict.NOT_APPLICABLE)
         for key in PLAN.keys
@@ -221,13 +221,13 @@ def test_a_start_that_is_known_to_fail_measures_nothing(known: Verdict) -> None:
     assert 11 in codes(ended(states))
 
 
-def test_what_needs_no_sandbox_makes_no_success_of_a_run_whose_sandbox_never_starts() -> None:
+def test_promises_without_a_sandbox_make_no_success_of_a_run_whose_sandbox_never_starts() -> None:
     states = refused_start(PLAN, PLAN.cells[0].id)
     needless = next(key for key in PLAN.keys if key.promise.startswith("f"))
     assert 11 in codes(ended(states | {needless: record(needless)}))
 
 
-def test_what_ran_without_a_sandbox_makes_no_success_of_a_run_whose_sandbox_never_starts() -> None:
+def test_results_without_a_sandbox_make_no_success_of_a_run_whose_sandbox_never_starts() -> None:
     both = plan(promise("start.is-on", policies=("read-only", "danger-full-access")), promise("trust.canary"))
     states = refused_start(both, both.cells[0].id)
     free = next(key for key in both.keys if key.policy == "danger-full-access" and key.promise == "start.is-on")
@@ -264,7 +264,7 @@ def test_a_refusal_that_is_known_under_one_policy_alone_excuses_nothing() -> Non
     assert exit_code(states | {other: record(other, Verdict.BLOCKED)}, planned=TWO.keys).code == 11
 
 
-def test_what_is_known_of_another_bubblewrap_than_asked_for_measures_nothing() -> None:
+def test_known_deviations_of_another_bubblewrap_than_requested_measure_nothing() -> None:
     """Its start is blocked, and so is what held; a known deviation is seen there as well."""
     states = {key: record(key, Verdict.BLOCKED if "0.2.0" in key.cell else Verdict.CONFORMS) for key in TWO.keys}
     known = next(key for key in TWO.keys if "0.2.0" in key.cell and key.promise.startswith("f"))
@@ -305,7 +305,7 @@ def starts(*sandboxed: Verdict) -> dict[Key, Record]:
         (Verdict.EXPECTED, Verdict.BROKEN, ""),  # said of that cell: nothing was measured in it
     ],
 )
-def test_a_run_in_which_no_sandbox_was_on_is_no_success_whatever_worked_without_one(
+def test_a_run_in_which_no_sandbox_was_on_is_no_success_for_any_result_without_one(
     first: Verdict, second: Verdict, said: str
 ) -> None:
     outcome = exit_code(starts(first, second), planned=ASKED.keys)
@@ -337,7 +337,7 @@ def test_an_expectation_that_says_too_much_fails_the_run(words: str) -> None:
     assert "known" in outcome.reasons[0]
 
 
-def test_a_leak_of_ours_fails_the_run() -> None:
+def test_a_leak_of_the_harness_fails_the_run() -> None:
     outcome = ended(seen(), leaks=("a process 1",))
     assert outcome.code == 13
     assert [reason.endswith(": a process 1") for reason in outcome.reasons] == [True]
@@ -350,13 +350,13 @@ def test_a_retry_that_passes_does_not_take_a_violation_back() -> None:
     assert found.records[first].verdict is Verdict.VIOLATES
 
 
-def test_what_was_planned_and_never_run_is_broken() -> None:
+def test_a_planned_check_that_never_ran_is_broken() -> None:
     found = settle(PLAN, (), (), versions={}, today=datetime.date(2026, 11, 18))
     assert {one.verdict for one in found.records.values()} == {Verdict.BROKEN}
     assert codes(ended(found.records)) == [11, 10]
 
 
-def test_what_data_rules_out_needs_no_result() -> None:
+def test_a_check_that_data_rules_out_needs_no_result() -> None:
     there = plan(promise("start.is-on"), promise(requires=("user:ordinary",)))
     found = settle(there, (), (), versions={}, today=datetime.date(2026, 11, 18)).records
     ruled_out = {key for key, one in found.items() if one.verdict is Verdict.NOT_APPLICABLE}
@@ -373,6 +373,6 @@ def test_a_candidates_place_is_what_its_user_says_then_what_it_says_itself() -> 
     assert versions((named, itself, neither), measured) == {named.id: "0.170.0", itself.id: "0.155.0-alpha.3"}
 
 
-def test_a_release_that_could_not_be_had_keeps_the_place_of_its_name() -> None:
+def test_an_unavailable_release_keeps_the_place_of_its_name() -> None:
     away = Cell(environment=environment(), subject=SubjectSpec(label="0.150.0", release="0.150.0"))
     assert versions((away,), {}) == {away.id: "0.150.0"}

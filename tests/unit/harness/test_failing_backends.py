@@ -74,7 +74,7 @@ def test_the_error_names_the_backend_and_where_it_comes_from(
     assert "KeyError: 'no such machine'" in raised.value.why and "test_failing_backends.py" in raised.value.why
 
 
-def test_one_that_cannot_be_made_is_told_likewise(plug: Callable[[object], None]) -> None:
+def test_a_backend_that_cannot_be_made_is_reported_likewise(plug: Callable[[object], None]) -> None:
     plug(fails)
     with pytest.raises(BackendFault, match="'acme' failed"):
         backends.load_backend("acme")
@@ -107,7 +107,7 @@ def test_one_that_can_start_no_environment_keeps_its_cells_out_of_the_plan(plug:
 @pytest.mark.parametrize(
     "change", [{"backend": "local"}, {"id": "a/../b"}, {"id": "Acme 1"}, {"id": ""}, {"id": "acme~"}]
 )
-def test_an_environment_that_cannot_be_told_apart_is_refused(
+def test_an_environment_with_an_ambiguous_name_is_refused(
     plug: Callable[[object], None], change: dict[str, str]
 ) -> None:
     class Odd(Bare):

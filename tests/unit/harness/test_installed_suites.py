@@ -68,7 +68,7 @@ def test_the_sandbox_suite_is_first_and_the_others_follow_by_name(monkeypatch: p
         ("version", "Missing", "Missing"),
     ],
 )
-def test_a_suite_that_cannot_be_told_from_others_is_refused(
+def test_a_suite_with_an_ambiguous_name_is_refused(
     monkeypatch: pytest.MonkeyPatch, name: str, target: str, word: str
 ) -> None:
     install(monkeypatch, **{name: f"{__name__}:{target}"})

@@ -65,14 +65,14 @@ def test_one_that_opens_inside_is_a_leak(asked: tuple[Promise, Callable[..., obj
         assert verdict(judged(asked, inside, OPEN)) == (Verdict.VIOLATES, "leak")
 
 
-def test_where_nothing_opens_outside_nothing_is_green(asked: tuple[Promise, Callable[..., object]]) -> None:
+def test_if_no_setting_opens_outside_no_verdict_is_green(asked: tuple[Promise, Callable[..., object]]) -> None:
     for errno in ("EROFS", "EACCES", "EPERM", "ENOENT"):
         trial = judged(asked, dict.fromkeys(OPEN, "EROFS"), dict.fromkeys(OPEN, errno))
         assert trial.rows == []
         assert verdict(trial) == (Verdict.BROKEN, "")
 
 
-def test_what_opens_inside_alone_is_not_passed_over(asked: tuple[Promise, Callable[..., object]]) -> None:
+def test_a_setting_that_opens_only_inside_is_not_passed_over(asked: tuple[Promise, Callable[..., object]]) -> None:
     """It is no leak by the rules, since no control held; and nothing beside it makes it green."""
     shut = OPEN | {"swappiness": "EROFS"}
     assert verdict(judged(asked, dict.fromkeys(OPEN, "EROFS") | {"swappiness": ""}, shut))[0] is Verdict.BROKEN

@@ -7,7 +7,7 @@ from pytest_codexsandbox.harness import option_values
 
 
 @pytest.mark.parametrize(("text", "number"), [(None, None), ("2", 2), ("3", 3), ("all", 0), (" 2 ", 2)])
-def test_how_many_values_meet(text: str | None, number: int | None) -> None:
+def test_a_valid_number_of_pairs_is_read(text: str | None, number: int | None) -> None:
     assert option_values.pairs(text) == number
 
 
@@ -28,7 +28,7 @@ def test_a_time_is_read(text: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "10", "0s", "ten minutes", "10 m", "-5m", "5m1h", "1d", "1.5h"])
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_an_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(InputError) as raised:
         option_values.budget(text)
     assert raised.value.what.startswith(repr(text)) and raised.value.where == "--codex-budget"
@@ -42,7 +42,7 @@ def test_engines_are_named_by_address() -> None:
 @pytest.mark.parametrize(
     "word", ["build2", "unix://", "unix://relative", "ssh://-oProxyCommand=x", "http://x", "fd://3"]
 )
-def test_what_is_no_address_is_refused(word: str) -> None:
+def test_an_invalid_address_is_refused(word: str) -> None:
     with pytest.raises(InputError) as raised:
         option_values.hosts((word,))
     assert raised.value.what.startswith(repr(word)) and raised.value.where == "--codex-docker-hosts"

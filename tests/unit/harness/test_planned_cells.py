@@ -18,7 +18,7 @@ from pytest_codexsandbox.releases.download_estimate import Forecast
 from tests.unit.matrix.container_builders import SMALL, matrix, subjects
 
 
-def test_what_was_looked_up_travels_to_workers_and_makes_the_same_cells(tmp_path: Path) -> None:
+def test_looked_up_facts_travel_to_workers_and_make_the_same_cells(tmp_path: Path) -> None:
     asked = matrix(tmp_path, f"{SMALL}\npairs = 2")
     known = gather_facts(asked, tmp_path, why_not=lambda spec: "no" if spec.distro == "busybox" else "")
     assert known.left == (LeftOut(values={"distro": "busybox"}, why="no"),)

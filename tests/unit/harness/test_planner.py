@@ -124,9 +124,7 @@ def test_oddly_written_values_mean_the_same_to_both(preset: str, word: str) -> N
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=options(), seed=st.integers())
-def test_whatever_order_items_come_in_a_run_has_the_plan_that_was_composed(
-    preset: str, words: list[str], seed: int
-) -> None:
+def test_a_run_has_the_composed_plan_for_every_order_of_items(preset: str, words: list[str], seed: int) -> None:
     planner = PlannerWithFacts(of_command(preset, words), turn=False)
     try:
         whole = planner.plan

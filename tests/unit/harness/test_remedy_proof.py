@@ -76,12 +76,14 @@ def proved(before: Record | Unavailable, after: Record | Unavailable, **words: A
         (LEAK, "no better", "differs", "leak"),
     ],
 )
-def test_what_is_found_is_held_against_what_is_recorded(after: Record, recorded: Any, state: str, found: str) -> None:
+def test_a_measured_outcome_is_compared_with_the_recorded_one(
+    after: Record, recorded: Any, state: str, found: str
+) -> None:
     outcome = proved(red(), after, turns=recorded)
     assert (outcome.state, outcome.found, outcome.causes, outcome.why) == (state, found, (CAUSE,), "")
 
 
-def test_what_still_fails_is_named() -> None:
+def test_remaining_failures_are_named() -> None:
     assert proved(red(), red("another"), turns="no better").still == "another"
     assert proved(red(), GREEN).still == ""
 
@@ -102,7 +104,7 @@ def test_what_still_fails_is_named() -> None:
         ),
     ],
 )
-def test_where_nothing_fails_for_this_cause_no_remedy_is_proved(before: Record | Unavailable, why: str) -> None:
+def test_without_a_failure_of_this_cause_no_remedy_is_proved(before: Record | Unavailable, why: str) -> None:
     """Green afterwards proves nothing then, and nobody goes there."""
     one = remedy()
     script = Script(docker_default=before, seccomp_unconfined=GREEN)
@@ -126,7 +128,7 @@ def test_where_nothing_fails_for_this_cause_no_remedy_is_proved(before: Record |
         Unavailable("it cannot be had here"),
     ],
 )
-def test_what_could_not_be_measured_afterwards_is_never_as_recorded(after: Record | Unavailable, recorded: Any) -> None:
+def test_an_unmeasured_result_is_never_as_recorded(after: Record | Unavailable, recorded: Any) -> None:
     outcome = proved(red(), after, turns=recorded)
     assert (outcome.state, outcome.found) == ("not told", "")
     assert outcome.why
@@ -149,7 +151,7 @@ def test_the_cause_that_the_words_alone_tell_counts_too() -> None:
     assert (outcome.state, outcome.causes) == ("as recorded", proof.causes)
 
 
-def test_a_manufactured_refusal_is_told_as_such() -> None:
+def test_a_manufactured_refusal_is_reported_as_such() -> None:
     proof = Proof(causes=(CAUSE,), before=At(profile="synthetic-mount"), after=AFTER)
     script = Script(synthetic_mount=red(), seccomp_unconfined=GREEN)
     assert prove(remedy(), proof, Starts(script, (proof,))).synthetic

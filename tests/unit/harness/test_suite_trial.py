@@ -50,7 +50,7 @@ def test_a_test_without_a_row_is_what_the_suite_says_of_it(
     assert judged.blocked_by == (blocked_by if verdict is Verdict.BLOCKED else "")
 
 
-def test_what_a_suite_skipped_explains_neither_a_row_nor_a_scenario_that_failed() -> None:
+def test_a_skip_by_a_suite_explains_neither_a_row_nor_a_scenario_that_failed() -> None:
     trial = trial_of("nothing")
     trial.skipped.append("no such file")
     assert judge_trial(trial, outcome="failed", message="a fault").verdict is Verdict.BROKEN

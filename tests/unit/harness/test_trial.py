@@ -64,7 +64,7 @@ def test_rows_that_are_only_otherwise_than_before_are_not_the_rows_that_were_ins
     assert row.held and row.control_held
 
 
-def test_a_control_whose_rows_nobody_could_see_outside_proves_no_refusal() -> None:
+def test_a_control_without_visible_rows_outside_proves_no_refusal() -> None:
     row = rows_of(INSERT, inside=(REFUSED, MISSING), outside=(DID, MISSING), effect=ROWS)
     assert row.held and not row.control_held
 

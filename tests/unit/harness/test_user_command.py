@@ -37,7 +37,7 @@ def ended(code: int, *, made: bool = False, how: str = "exit", error: str = "", 
         (ended(1), ended(0, how="not-started", error="no such environment"), (False, "", "")),
     ],
 )
-def test_what_a_control_says(seen: Observation, control: Observation | None, said: tuple[bool, str, str]) -> None:
+def test_results_of_a_control(seen: Observation, control: Observation | None, said: tuple[bool, str, str]) -> None:
     found = compared(seen, control)
     assert (found.held, found.direction, found.reason) == said
     assert found.told

@@ -61,7 +61,7 @@ def test_without_a_task_nothing_is_added(tmp_path: Path) -> None:
         ({"db": "/srv/\U0001f600/kanban.db"}, ["/srv/\U0001f600"], ["/srv/\U0001f600"]),
     ],
 )
-def test_which_folder_is_granted(tmp_path: Path, params: dict[str, str], merged: Any, fixed: list[str]) -> None:
+def test_the_granted_folder(tmp_path: Path, params: dict[str, str], merged: Any, fixed: list[str]) -> None:
     """`@`: the home. Merged, the default board grants Hermes' whole home, and a quote in a path is a way out."""
     config = home(tmp_path)
 

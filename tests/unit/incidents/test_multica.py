@@ -51,7 +51,9 @@ def policy(text: bytes) -> tuple[object, object]:
         (multica.fixed, "darwin", "danger-full-access", None),
     ],
 )
-def test_what_is_asked_for_where(tmp_path: Path, generate: Any, platform: str, mode: str, network: object) -> None:
+def test_requested_settings_by_platform(
+    tmp_path: Path, generate: Any, platform: str, mode: str, network: object
+) -> None:
     told, text = ran(tmp_path, generate, platform=platform)
     assert policy(text) == (mode, network)
     assert bool(told["warnings"]) is (mode == "danger-full-access")
@@ -181,7 +183,7 @@ def test_on_windows_a_quoted_key_turns_the_policy_over(tmp_path: Path) -> None:
         ("windows = 1\n", "", "undecidable"),
     ],
 )
-def test_whether_a_windows_has_a_sandbox(text: str, args: str, state: str) -> None:
+def test_the_state_of_the_windows_sandbox(text: str, args: str, state: str) -> None:
     assert windows_state(text, args) == state
 
 

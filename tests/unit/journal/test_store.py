@@ -47,7 +47,7 @@ def changed(line: bytes, /, **members: Any) -> bytes:
 
 
 @pytest.mark.parametrize("kind", sorted(container_builders.KINDS))
-def test_what_was_written_is_read_back(tmp_path: Path, kind: str) -> None:
+def test_a_written_journal_is_read_back(tmp_path: Path, kind: str) -> None:
     made = container_builders.KINDS[kind]()
     read = store.read(written(tmp_path, made))
     assert read.run == made.run
@@ -57,7 +57,7 @@ def test_what_was_written_is_read_back(tmp_path: Path, kind: str) -> None:
     assert read.states() == made.states()
 
 
-def test_a_folder_stands_for_the_journal_in_it(tmp_path: Path) -> None:
+def test_a_folder_means_the_journal_in_it(tmp_path: Path) -> None:
     written(tmp_path, builders.green())
     assert store.read(tmp_path).counts() == builders.green().counts()
 
@@ -148,7 +148,7 @@ def test_a_disk_that_cannot_even_sync_is_said(tmp_path: Path, monkeypatch: pytes
     writer.close()
 
 
-def test_what_looks_like_a_credential_is_not_written(tmp_path: Path) -> None:
+def test_a_likely_credential_is_not_written(tmp_path: Path) -> None:
     token = "gh" + "p_0123456789abcdefABCDEF0123456789abcd"
     made = builders.journal(
         [builders.violation(key, reason=f"it said\n{token}") for key in builders.keys_of([builders.cell()])[:2]]
@@ -167,7 +167,7 @@ def test_facts_of_any_kind_and_names_that_are_not_utf8_can_be_written(tmp_path: 
     assert store.read(writer.path).environments[0].facts["name"] == "caf\\udce9"
 
 
-def test_what_data_ruled_out_is_not_broken_by_an_interruption(tmp_path: Path) -> None:
+def test_a_check_ruled_out_by_data_is_not_broken_by_an_interruption(tmp_path: Path) -> None:
     whole = builders.green()
     first, *others = whole.plan.keys
     plan = msgspec.structs.replace(whole.plan, not_applicable={str(first): "needs a resolver of ours"})
@@ -261,7 +261,7 @@ REFUSED: dict[str, tuple[Edit, str, int]] = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_no_run_can_have_written_is_refused(tmp_path: Path, kind: str) -> None:
+def test_an_impossible_journal_is_refused(tmp_path: Path, kind: str) -> None:
     edit, message, number = REFUSED[kind]
     path = spoiled(tmp_path, edit)
     with pytest.raises(InputError, match=message) as caught:

@@ -27,11 +27,11 @@ def asked(seconds: float) -> Budget:
     return Budget(seconds=seconds, text=f"{seconds:.0f}s")
 
 
-def test_what_fits_is_left_alone() -> None:
+def test_a_plan_that_fits_is_left_alone() -> None:
     assert within(PLAN, asked(40), seconds=ten()) is PLAN
 
 
-def test_what_does_not_fit_goes_whole_and_is_named() -> None:
+def test_cells_beyond_the_budget_are_dropped_whole_and_named() -> None:
     found = within(PLAN, asked(25), seconds=ten())
     kept = {one.id for one in found.cells}
     assert len(kept) == 2
@@ -42,7 +42,7 @@ def test_what_does_not_fit_goes_whole_and_is_named() -> None:
     assert all(one.why.endswith(" 25s") for one in left)
 
 
-def test_of_equals_the_first_of_the_plan_stay() -> None:
+def test_among_equal_cells_the_first_of_the_plan_stay() -> None:
     found = within(PLAN, asked(25), seconds=ten())
     assert [one.subject.label for one in found.cells] == ["0.40.0", "0.114.0"]
 
@@ -63,7 +63,7 @@ def test_no_room_for_anything_is_an_error() -> None:
     assert "about 10 s" in caught.value.why
 
 
-def test_what_is_left_shows_more_than_the_first_ones_would(tmp_path: Path) -> None:
+def test_the_remaining_cells_show_more_than_the_first_ones_would(tmp_path: Path) -> None:
     cells = choice(tmp_path, SMALL).chosen(0).cells
     plan = make("mine", cells, PROMISES, doors=traits("sandbox"), platform="linux")
     found = within(plan, asked(100), seconds=ten(plan))

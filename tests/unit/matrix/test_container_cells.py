@@ -41,7 +41,7 @@ def test_one_environment_is_one_object_for_all_its_cells(tmp_path: Path) -> None
     assert len({id(cell.environment) for cell in cells}) == 1
 
 
-def test_what_measures_nothing_of_its_own_is_said_and_is_no_cell(tmp_path: Path) -> None:
+def test_an_impossible_combination_is_reported_and_is_no_cell(tmp_path: Path) -> None:
     found = choice(tmp_path, SMALL).chosen(0)
     told = {(one.kind, one.why) for one in found.not_planned}
     assert all(
@@ -73,7 +73,7 @@ def test_a_build_that_has_no_place_among_the_releases_is_measured_with_any_bubbl
     ],
 )
 @pytest.mark.parametrize("strength", [0, 2])
-def test_what_a_file_excludes_is_no_cell(
+def test_a_combination_that_a_file_excludes_is_no_cell(
     tmp_path: Path, where: str, gone: Callable[[str], bool], strength: int
 ) -> None:
     every = set(ids(choice(tmp_path, SMALL)))
@@ -172,7 +172,7 @@ FEDORA = SMALL.replace('"busybox"', '"fedora-43"')
 
 
 @pytest.mark.parametrize("strength", [0, 2, 3])
-def test_what_cannot_be_had_is_said_and_what_is_left_covers_every_pair(tmp_path: Path, strength: int) -> None:
+def test_an_unavailable_value_is_named_and_the_rest_covers_every_pair(tmp_path: Path, strength: int) -> None:
     asked = matrix(tmp_path, FEDORA)
     left = unavailable_values(environments(asked, arch="x86_64"), of_fedora)
     assert left == (LeftOut(values={"distro": "fedora-43"}, why="no registry answers"),)
@@ -186,7 +186,7 @@ def test_what_cannot_be_had_is_said_and_what_is_left_covers_every_pair(tmp_path:
         assert found.coverage.covered(cell.axes for cell in found.cells) == found.coverage.coverable
 
 
-def test_a_run_of_which_nothing_can_be_had_is_refused_with_the_reason(tmp_path: Path) -> None:
+def test_a_run_without_available_cells_is_refused_with_the_reason(tmp_path: Path) -> None:
     asked = matrix(tmp_path, 'distros = ["fedora-43"]')
     left = unavailable_values(environments(asked, arch=""), of_fedora)
     with pytest.raises(InputError, match="fedora-43") as caught:

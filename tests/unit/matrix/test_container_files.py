@@ -19,7 +19,7 @@ def refused(folder: Path, containers: str, **more: str) -> InputError:
     return caught.value
 
 
-def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
+def test_a_missing_key_has_a_default(tmp_path: Path) -> None:
     found = matrix(tmp_path, 'distros = ["debian-trixie"]').containers
     assert found is not None
     assert (found.bwraps, found.profiles, found.users, found.pairs) == (("distro",), ("docker-default",), ("root",), 0)
@@ -45,13 +45,13 @@ def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
         ('images = ["mine=a", "mine=b"]', ":1:1 (distros)", "twice"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, containers: str, place: str, words: str) -> None:
+def test_a_wrong_key_is_reported_with_its_place(tmp_path: Path, containers: str, place: str, words: str) -> None:
     error = refused(tmp_path, containers)
     assert words in error.what
     assert place in error.where
 
 
-def test_a_value_that_nobody_knows_is_answered_with_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_value_is_answered_with_the_nearest(tmp_path: Path) -> None:
     assert "'debian-trixie'?" in refused(tmp_path, 'distros = ["debian-trixi"]').why
 
 
@@ -105,7 +105,7 @@ def test_axis_values_of_ones_own_lie_beside_the_matrix_file(tmp_path: Path) -> N
         ("users/mine.toml", "name = 'mine'\nuid = 1\n", "name is not written"),
     ],
 )
-def test_what_is_wrong_in_a_value_is_said_with_its_own_file(tmp_path: Path, file: str, text: str, words: str) -> None:
+def test_a_wrong_value_is_reported_with_its_own_file(tmp_path: Path, file: str, text: str, words: str) -> None:
     path = beside(tmp_path, file, text)
     error = refused(tmp_path, 'distros = ["debian-trixie"]\nusers = ["mine"]')
     assert words in error.what
@@ -135,7 +135,7 @@ def test_a_name_that_is_shipped_means_what_is_shipped(tmp_path: Path) -> None:
     assert str(path) in error.where
 
 
-def test_folders_beside_that_nobody_names_are_not_read(tmp_path: Path) -> None:
+def test_unnamed_folders_are_not_read(tmp_path: Path) -> None:
     beside(tmp_path, "users/root.toml", "somebody else's file\n")
     matrix(tmp_path, 'distros = ["debian-trixie"]\nusers = ["u1000"]')
 
@@ -144,7 +144,7 @@ def test_folders_beside_that_nobody_names_are_not_read(tmp_path: Path) -> None:
 ROW = ("debian-trixie", "distro", "docker-default", "root", "0.163.0")
 
 
-def test_what_is_locked_is_read_again_sorted_and_once(tmp_path: Path) -> None:
+def test_a_locked_file_is_read_again_sorted_and_once(tmp_path: Path) -> None:
     other = ("debian-bookworm", *ROW[1:])
     path = tmp_path / "mine.lock.toml"
     lockfile.write(path, 2, (ROW, other, ROW))

@@ -84,7 +84,7 @@ def test_no_file_is_said_and_not_guessed(tmp_path: Path) -> None:
         ({"case.toml": 'group = "bytes"\nfiles = {"@HOME@/x" = "../etc"}\n'}, "etc"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, files: Contents, said: str) -> None:
+def test_a_wrong_case_is_reported_with_its_place(tmp_path: Path, files: Contents, said: str) -> None:
     made = folder(tmp_path, files)
     with pytest.raises(InputError) as problem:
         case(made)

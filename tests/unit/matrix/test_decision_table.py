@@ -89,7 +89,7 @@ def test_a_row_about_other_releases_is_not_applicable_and_says_so() -> None:
     assert why_not("row-01", "0.163.0") == why_not("row-04", "0.163.0") == ""
 
 
-def test_of_a_build_whose_version_no_plan_knows_nothing_is_ruled_out_before_it_runs() -> None:
+def test_a_build_of_unknown_version_rules_nothing_out_before_it_runs() -> None:
     assert {why_not(f"row-0{number}", "") for number in range(1, 6)} == {""}
     assert known().ruled_out(cell(""), "row-03", "0.163.0"), "the workshop knows it"
     intent = Intent()
@@ -103,7 +103,7 @@ def test_a_row_that_an_earlier_one_takes_for_this_release_is_not_shown_as_if_it_
     assert why_not("row-05", "0.163.0") == ""
 
 
-def test_a_row_is_asked_where_it_decides_though_the_ordinary_wish_is_anothers() -> None:
+def test_a_row_is_asked_where_it_decides_although_the_ordinary_intent_belongs_to_another() -> None:
     declared = of({"network": "off"}, {"userns": "no"}, {"network": "on", "userns": "no"}, {"seccomp": "no"})
     assert decision_table.wish_for(declared, 1, "0.163.0") == Intent(network=True, capabilities={"userns": False})
     assert decision_table.wish_for(declared, 3, "0.163.0") == Intent(network=True, capabilities={"seccomp": False})
@@ -121,7 +121,7 @@ def test_the_case_of_a_row_asks_for_what_it_decides_or_for_what_it_speaks_of() -
     assert (first.group, first.config) == ("rows", None) and first.why
 
 
-def test_a_row_of_other_releases_is_told_as_that_though_earlier_ones_take_some_of_it() -> None:
+def test_a_row_of_other_releases_is_reported_as_such_although_earlier_ones_take_some_of_it() -> None:
     declared = of({"network": "on"}, {"version": "<0.150"}, {})
     told = why_not("row-02", "0.163.0", declared)
     assert "<0.150" in told and told.endswith(" 0.163.0")
@@ -211,7 +211,7 @@ def test_a_row_that_decides_somewhere_is_taken(whens: tuple[dict[str, str], ...]
     assert {decision_table.shadowed(of(*whens), place) for place in range(len(whens))} == {""}
 
 
-def test_a_root_that_nobody_has_is_no_expectation(tmp_path: Path) -> None:
+def test_an_unavailable_root_is_no_expectation(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('run = "x"\n[[semantics]]\nexpect = { roots = ["@ROOTS0@/x"] }\n')
     with pytest.raises(InputError, match="'@ROOTS0@/x'") as caught:
@@ -225,9 +225,7 @@ _WHENS = st.fixed_dictionaries({}, optional={**_SAID, "version": st.sampled_from
 
 @settings(deadline=None, derandomize=True, max_examples=80, suppress_health_check=list(HealthCheck))
 @given(st.lists(_WHENS, min_size=1, max_size=5), st.sampled_from(("0.130.0", "0.145.0", "0.163.0")))
-def test_whatever_the_rows_are_what_is_asked_for_one_is_decided_by_it(
-    whens: list[dict[str, str]], version: str
-) -> None:
+def test_for_every_table_the_intent_of_a_row_is_decided_by_that_row(whens: list[dict[str, str]], version: str) -> None:
     declared = of(*whens, platforms=decision_table.WORDS["platform"])
     for place, row in enumerate(declared.semantics):
         intent = decision_table.wish_for(declared, place, version)

@@ -43,12 +43,12 @@ def test_a_label_that_cannot_stand_in_a_cell_id_is_refused_with_one_that_can() -
     assert "my-build" in caught.value.next_step
 
 
-def test_an_environment_that_nobody_knows_here_is_refused() -> None:
+def test_an_unknown_environment_is_refused() -> None:
     with pytest.raises(InputError, match="no environment 'local'"):
         cells(matrix(), environments={}, subjects=subjects("0.163.0"))
 
 
-def test_what_is_excluded_is_kept_with_its_reason() -> None:
+def test_an_excluded_cell_is_kept_with_its_reason() -> None:
     away = Exclude(where={"codex": "<0.100", "distro": "debian-*"}, why="too old")
     found = expand(matrix(away), environments=HERE, subjects=subjects("0.163.0", "0.40.0"))
     assert [cell.subject.label for cell in found.cells] == ["0.163.0"]

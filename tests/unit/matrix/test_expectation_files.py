@@ -83,7 +83,7 @@ def test_a_promise_may_be_a_glob_that_meets_something(tmp_path: Path) -> None:
         ({"intermittent": '"96/96"'}, 9, "'96/96' is not a rate"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(
+def test_a_wrong_row_is_reported_with_its_line(
     tmp_path: Path, changed: dict[str, str | None], line: int, words: str
 ) -> None:
     error = refused(tmp_path, text(**changed), promises=KNOWN, fingerprints=("userns-denied", "capability-lost"))

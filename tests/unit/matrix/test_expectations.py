@@ -65,7 +65,7 @@ def test_records_of_other_promises_are_not_touched() -> None:
     assert all(found.records[key] is one for key, one in before.items() if key.promise != OUTSIDE)
 
 
-def test_where_the_promise_holds_everywhere_the_deviation_is_healed() -> None:
+def test_if_the_promise_holds_everywhere_the_deviation_is_healed() -> None:
     found = applied(plan(), records(plan()), deviation())
     assert verdicts(found) == {"stale"}
     assert [one.split(": ")[:2] for one in found.stale] == [["known", "healed"]]
@@ -121,7 +121,7 @@ def test_a_fingerprint_must_be_the_one_that_was_found() -> None:
 
 
 @pytest.mark.parametrize("verdict", [Verdict.BROKEN, Verdict.BLOCKED, Verdict.NOT_APPLICABLE])
-def test_what_was_not_measured_is_never_covered_and_says_nothing(verdict: Verdict) -> None:
+def test_an_unmeasured_check_is_never_covered_and_shows_nothing(verdict: Verdict) -> None:
     states = records(plan(), verdict)
     found = applied(plan(), states, deviation())
     assert found.records == states
@@ -147,7 +147,7 @@ def test_an_intermittent_one_expires_like_any_other() -> None:
     assert "expired" in found.stale[0]
 
 
-def test_of_two_that_describe_it_the_one_that_is_not_expired_counts() -> None:
+def test_if_two_describe_it_the_one_that_is_not_expired_counts() -> None:
     old = deviation(id="old", until=TODAY)
     found = applied(plan(), violated(plan()), old, deviation(id="new"))
     assert {one.deviation for key, one in found.records.items() if key.promise == OUTSIDE} == {"new"}
@@ -176,7 +176,7 @@ def three() -> Plan:
         ({"user": ("root", "uid-1000"), "codex": "<0.120"}, {"0.114.0"}),
     ],
 )
-def test_where_names_the_cells_that_it_binds(where: dict[str, Any], bound: set[str]) -> None:
+def test_the_key_where_names_the_bound_cells(where: dict[str, Any], bound: set[str]) -> None:
     found = applied(three(), violated(three()), deviation(where=where))
     labels = {one.id: one.subject.label for one in three().cells}
     assert {labels[key.cell] for key, one in found.records.items() if one.verdict is Verdict.EXPECTED} == bound

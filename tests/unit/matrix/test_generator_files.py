@@ -64,7 +64,7 @@ def test_a_spec_is_taken_apart_and_given_to_no_shell(text: str, name: str, schem
         ("nowhere.toml", "no declaration nowhere.toml", ""),
     ],
 )
-def test_what_is_wrong_with_a_spec_is_said(text: str, what: str, why: str) -> None:
+def test_a_wrong_spec_is_reported(text: str, what: str, why: str) -> None:
     error = refused(text)
     assert what in error.what
     assert why in error.why
@@ -100,12 +100,12 @@ def test_a_folder_of_ones_own_declares_generators_whose_paths_start_there(tmp_pa
         assert (found.name, found.spec.words, found.base) == ("mine", ("./mine.sh", "@CONFIG@"), str(path.parent))
 
 
-def test_what_is_shipped_keeps_its_name(tmp_path: Path) -> None:
+def test_a_shipped_generator_keeps_its_name(tmp_path: Path) -> None:
     written(tmp_path, "good", 'run = "x"')
     assert "shipped" in refused("good", beside=tmp_path).what
 
 
-def test_real_stands_for_every_tool_that_people_use(tmp_path: Path) -> None:
+def test_real_means_every_tool_that_people_use(tmp_path: Path) -> None:
     written(tmp_path, "a-tool", 'run = "x"\nreal = true\n')
     written(tmp_path, "my-own", 'run = "y"\n')
     names = {one.name for one in asked(["real"], beside=tmp_path)}
@@ -145,9 +145,7 @@ KEPT = 'run = "x"\n[[semantics]]\nexpect = {keeps'
         ('run = "x', "the TOML is broken", ":1:"),
     ],
 )
-def test_what_is_wrong_with_a_declaration_is_said_with_its_place(
-    tmp_path: Path, text: str, what: str, place: str
-) -> None:
+def test_a_wrong_declaration_is_reported_with_its_place(tmp_path: Path, text: str, what: str, place: str) -> None:
     path = written(tmp_path, "mine", text)
     with pytest.raises(InputError) as caught:
         of_file(path)
@@ -155,7 +153,7 @@ def test_what_is_wrong_with_a_declaration_is_said_with_its_place(
     assert place in caught.value.where, caught.value.where
 
 
-def test_a_misspelt_placeholder_is_found_wherever_it_stands(tmp_path: Path) -> None:
+def test_a_misspelt_placeholder_is_found_at_every_place(tmp_path: Path) -> None:
     for text in ('run = "x"\nenv = {A = "@HOM@"}', 'run = "x"\nsetup = {"@HOM@/x" = "y"}', 'run = "x @HOM@"'):
         path = written(tmp_path, f"m{len(text)}", text)
         with pytest.raises(InputError, match="@HOM@"):

@@ -94,7 +94,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_in_a_file_is_said_with_its_place(tmp_path: Path, text: str, place: str, words: str) -> None:
+def test_a_wrong_file_is_reported_with_its_place(tmp_path: Path, text: str, place: str, words: str) -> None:
     error = refused(tmp_path, text)
     assert words in error.what
     assert place in error.where

@@ -99,7 +99,7 @@ def test_a_value_that_went_away_takes_its_rows_along(space: CombinationSpace, ax
 
 @QUIETLY
 @given(spaces())
-def test_what_covers_everything_is_not_added_to(space: CombinationSpace) -> None:
+def test_a_complete_plan_gets_no_further_cells(space: CombinationSpace) -> None:
     before, _ = pairwise.cover(space, 2)
     assert pairwise.cover(space, 2, kept=reversed(before))[0] == before
 
@@ -156,14 +156,14 @@ def test_the_values_that_are_to_blame_are_named(blame: Mapping[frozenset[str], s
     assert {frozenset(one.values.values()): one.why for one in found} == dict(blame)
 
 
-def test_when_nothing_can_be_had_the_first_axis_says_why() -> None:
+def test_without_any_available_cell_the_first_axis_names_the_reason() -> None:
     found = narrowed(dict.fromkeys(product(*ENVIRONMENT.values()), "no engine"), tuple(ENVIRONMENT))
     assert [one.values for one in found] == [{"distro": name} for name in ENVIRONMENT["distro"]]
 
 
 @QUIETLY
 @given(st.sets(st.sampled_from(list(product(*ENVIRONMENT.values())))))
-def test_what_is_named_is_exactly_what_cannot_be_had(bad: set[tuple[str, ...]]) -> None:
+def test_exactly_the_unavailable_pairs_are_named(bad: set[tuple[str, ...]]) -> None:
     every = product(*ENVIRONMENT.values())
     found = narrowed({row: "no" if row in bad else "" for row in every}, tuple(ENVIRONMENT))
     rules = left_out(found, UNAVAILABLE)

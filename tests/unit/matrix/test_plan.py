@@ -61,7 +61,7 @@ def test_several_globs_are_a_union_whether_given_twice_or_with_a_comma() -> None
     assert names(together) == names(planned(only=("sqlite.*", "filesystem.*"))) == {one.id for one in ALL}
 
 
-def test_what_the_matrix_file_skips_is_said_to_be_its_doing() -> None:
+def test_a_skip_by_the_matrix_file_is_attributed_to_it() -> None:
     asked = Selection(only=("sqlite.*", "filesystem.*"), without=("sqlite.*",))
     plan = make("local", (cell(),), ALL, doors=traits("sandbox"), selection=asked, platform="linux")
     assert names(plan) == {"start.is-on", "filesystem.outside-refused", "trust.canary"}
@@ -155,7 +155,7 @@ def test_a_glob_that_meets_a_standing_promise_among_others_does_not_skip_it() ->
 
 
 @pytest.mark.parametrize("glob", ["start.*", "trust.canary", "st[a]rt.is-on"])
-def test_skipping_only_what_stands_in_every_plan_is_refused(glob: str) -> None:
+def test_skipping_only_checks_of_every_plan_is_refused(glob: str) -> None:
     with pytest.raises(InputError, match=r"--codex-skip .*would"):
         planned(skip=(glob,))
 
@@ -191,7 +191,7 @@ def test_skipping_everything_is_an_error() -> None:
         planned(skip=("*",))
 
 
-def test_what_was_not_chosen_is_listed_with_the_reason() -> None:
+def test_an_unselected_check_is_listed_with_the_reason() -> None:
     reasons = {one.what: one.why for one in planned(only=("sqlite.*",)).not_planned}
     assert reasons["filesystem.outside-refused"] == "not among --codex-only"
 
@@ -220,7 +220,9 @@ def test_policies_of_the_matrix_file_limit_the_plan() -> None:
         ("system-folders:writable", "uid-1000", "", "linux", True),
     ],
 )
-def test_what_data_knows_to_be_not_applicable(word: str, user: str, resolver: str, platform: str, met: bool) -> None:
+def test_data_decides_that_a_check_is_not_applicable(
+    word: str, user: str, resolver: str, platform: str, met: bool
+) -> None:
     there = cell(user=user, resolver=resolver, backend="container")
     plan = make("x", (there,), (promise(requires=(word,)),), doors=traits("sandbox"), platform=platform)
     reasons = [plan.not_applicable.get(str(key), "") for key in plan.keys]
@@ -235,7 +237,7 @@ def test_what_data_knows_to_be_not_applicable(word: str, user: str, resolver: st
         ({"masked_paths": False, "userns": "remap"}, "needs the root of the machine"),
     ],
 )
-def test_what_an_engine_keeps_shut_no_sandbox_can_be_asked_for(words: dict[str, Any], told: str) -> None:
+def test_a_setting_that_an_engine_keeps_closed_is_asked_of_no_sandbox(words: dict[str, Any], told: str) -> None:
     made = ContainerSpec(
         image=ImageSpec(name="here"),
         bwrap=BwrapSpec(name="none"),
@@ -249,7 +251,7 @@ def test_what_an_engine_keeps_shut_no_sandbox_can_be_asked_for(words: dict[str, 
 
 
 @pytest.mark.parametrize(("found", "told"), [("writable", ""), ("EROFS", "(EROFS)"), ("", "(reason unknown)")])
-def test_what_the_started_environment_says_of_the_settings_of_its_kernel(found: str, told: str) -> None:
+def test_the_started_environment_reports_the_settings_of_its_kernel(found: str, told: str) -> None:
     reason = why_not_there(promise(requires=("kernel-settings:writable",)), {"kernel_settings": found})
     assert reason.endswith(told)
     assert (reason == "") is (found == "writable")
@@ -262,7 +264,7 @@ def test_on_another_system_this_machine_answers_nothing_and_says_what_would() ->
     assert all("docker run" in plan.not_applicable[str(key)] for key in plan.keys)
 
 
-def test_a_requirement_that_nobody_knows_is_an_error() -> None:
+def test_an_unknown_requirement_is_an_error() -> None:
     with pytest.raises(InputError, match="user:rot"):
         planned(promises=(promise(requires=("user:rot",)),))
 
@@ -277,7 +279,7 @@ def test_a_policy_that_does_not_exist_is_an_error() -> None:
         planned(promises=(promise(policies=("read-some",)),))
 
 
-def test_the_digest_tells_plans_apart_by_keys_and_acts_alone() -> None:
+def test_the_digest_distinguishes_plans_by_keys_and_acts_alone() -> None:
     acts = {"write": Act(verb="write", path="@OUTSIDE@/@NAME@")}
     other = {"write": Act(verb="append", path="@OUTSIDE@/@NAME@")}
     same = digest(planned(promises=(promise(acts=acts),)))

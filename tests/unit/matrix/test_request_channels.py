@@ -61,7 +61,7 @@ def test_placeholders_and_variables_tell_it(tmp_path: Path, words: str, told: bo
     assert one(words, tmp_path).told is told
 
 
-def test_what_a_program_loads_is_searched_as_well(tmp_path: Path) -> None:
+def test_a_module_that_a_program_loads_is_searched_as_well(tmp_path: Path) -> None:
     package = tmp_path / "node_modules" / "@mine" / "tool"
     entry = program(package / "bin.js", "#!/usr/bin/env node\nrequire('./lib')\n")
     link = tmp_path / "node_modules" / ".bin" / "tool"
@@ -83,7 +83,7 @@ def test_what_a_program_loads_is_searched_as_well(tmp_path: Path) -> None:
     assert one(str(script), tmp_path).told, "what cannot be searched counts as told"
 
 
-def test_what_a_declaration_fills_in_tells_it(tmp_path: Path) -> None:
+def test_placeholders_of_a_declaration_carry_the_request(tmp_path: Path) -> None:
     program(tmp_path / "gen.sh", "#!/bin/sh\n")
     plain = one("./gen.sh", tmp_path)
     for declared in (Declaration(env={"NET": "@NETWORK@"}), Declaration(setup={"@HOME@/x": "@ROOTS_JSON@"})):
@@ -91,7 +91,7 @@ def test_what_a_declaration_fills_in_tells_it(tmp_path: Path) -> None:
     assert not is_told(Generator(name="g", spec=plain.spec, base=plain.base, declaration=Declaration(env={"A": "b"})))
 
 
-def test_the_row_of_one_that_is_told_nothing_keeps_the_policy_and_leads_to_no_suite(tmp_path: Path) -> None:
+def test_the_row_of_a_generator_without_request_keeps_the_policy_and_leads_to_no_suite(tmp_path: Path) -> None:
     program(tmp_path / "gen.sh", "#!/bin/sh\n")
     known = writers(["./gen.sh", "asked=./gen.sh @NETWORK@"], beside=None, base=tmp_path)
 

@@ -81,7 +81,7 @@ def test_only_the_value_that_is_missing_is_replaced() -> None:
     assert {row[1] for row in found} == {"bwrap-0", "bwrap-2"}
 
 
-def test_what_the_file_excludes_has_no_stand_in() -> None:
+def test_an_excluded_cell_has_no_stand_in() -> None:
     values = {axis: tuple(f"{axis}-{number}" for number in range(3)) for axis in AXES}
     lock, _ = pairwise.cover(CombinationSpace(values=values), 2)
     excluded = left_out([LeftOut(values={"bwrap": "bwrap-1"}, why="not wanted")], IMPOSSIBLE)

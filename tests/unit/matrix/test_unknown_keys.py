@@ -19,7 +19,7 @@ GOOD = 'releases = ["0.163.0"]\nenvironments = ["local"]\n'
         (f"{GOOD}[[exclude]]\nwhere = {{}}\nwhyy = 'x'\n", "why", ":5:1"),
     ],
 )
-def test_of_a_matrix_file(tmp_path: Path, text: str, nearest: str, place: str) -> None:
+def test_unknown_keys_of_a_matrix_file(tmp_path: Path, text: str, nearest: str, place: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
     with pytest.raises(InputError) as caught:
@@ -28,7 +28,7 @@ def test_of_a_matrix_file(tmp_path: Path, text: str, nearest: str, place: str) -
     assert place in caught.value.where
 
 
-def test_of_a_profile(tmp_path: Path) -> None:
+def test_unknown_keys_of_a_profile(tmp_path: Path) -> None:
     (tmp_path / "profiles").mkdir()
     (tmp_path / "profiles" / "mine.toml").write_text("secomp = 'unconfined'\n")
     with pytest.raises(InputError) as caught:
@@ -37,7 +37,7 @@ def test_of_a_profile(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "nearest"), [("runn = 'x'\n", "run"), ("[[semantics]]\nwhenn = {}\n", "when")])
-def test_of_a_declaration(tmp_path: Path, text: str, nearest: str) -> None:
+def test_unknown_keys_of_a_declaration(tmp_path: Path, text: str, nearest: str) -> None:
     file = tmp_path / "tool.toml"
     file.write_text(text)
     with pytest.raises(InputError) as caught:
@@ -45,7 +45,7 @@ def test_of_a_declaration(tmp_path: Path, text: str, nearest: str) -> None:
     assert f"{nearest!r}?" in caught.value.why
 
 
-def test_of_an_expectation(tmp_path: Path) -> None:
+def test_unknown_keys_of_an_expectation(tmp_path: Path) -> None:
     file = tmp_path / "known.toml"
     file.write_text("[[deviation]]\nid = 'x'\nowners = 'me'\n")
     with pytest.raises(InputError) as caught:

@@ -65,7 +65,7 @@ ASKED = {
         ((landlocked(chain=(CODEX, WRAPPED)),), "none", "", ""),  # it set no mounts up
     ],
 )
-def test_what_was_used_is_what_the_kernel_names(
+def test_the_used_bubblewrap_is_the_one_that_the_kernel_names(
     readings: tuple[ProcReading, ...], kind: str, path: str, sha256: str
 ) -> None:
     found = used(readings)
@@ -94,7 +94,7 @@ def test_the_version_is_that_of_the_file_that_was_seen_and_of_no_other() -> None
         *((name, LANDLOCK) for name in ASKED),
     ],
 )
-def test_as_it_was_asked_for(asked: str, readings: tuple[ProcReading, ...]) -> None:
+def test_the_requested_bubblewrap_was_used(asked: str, readings: tuple[ProcReading, ...]) -> None:
     assert unexpected_bwrap(used(readings, ASKED[asked]), ASKED[asked]) == ""
 
 
@@ -115,11 +115,13 @@ def test_as_it_was_asked_for(asked: str, readings: tuple[ProcReading, ...]) -> N
         ),
     ],
 )
-def test_another_one_is_told_with_what_was_asked_for(asked: str, readings: tuple[ProcReading, ...], told: str) -> None:
+def test_another_bubblewrap_is_reported_with_the_requested_one(
+    asked: str, readings: tuple[ProcReading, ...], told: str
+) -> None:
     assert unexpected_bwrap(used(readings, ASKED[asked]), ASKED[asked]) == told
 
 
-def test_the_one_that_was_asked_for_is_told_by_its_bytes_and_not_by_its_place() -> None:
+def test_the_requested_bubblewrap_is_recognised_by_its_bytes_and_not_by_its_place() -> None:
     elsewhere = Link(pid=2, exe="/usr/local/bin/bwrap", name="bwrap", sha256=BESIDE)
     assert unexpected_bwrap(used(of(elsewhere), ASKED["0.8.0"]), ASKED["0.8.0"])
     liar = Link(pid=2, exe="/opt/mine/codex-resources/bwrap", name="bwrap", sha256=THERE)
@@ -135,7 +137,7 @@ def test_to_a_codex_that_starts_none_a_release_of_bubblewrap_means_nothing(asked
     assert bwrap_not_used(used(of(DISTRO)), ASKED[asked]) == "" == bwrap_not_used(used(COMPILED_IN), ASKED[asked])
 
 
-def test_of_calls_at_once_the_first_that_is_not_as_it_was_asked_for_decides() -> None:
+def test_among_parallel_calls_the_first_mismatch_decides() -> None:
     calls = [observation(readings=of(DISTRO)), observation(readings=of(BROUGHT)), observation(readings=())]
     found = with_bwrap_used(started(), calls, ASKED["0.8.0"])
     assert found.another.startswith("requested bubblewrap 0.8.0, used Codex' own bwrap")

@@ -47,13 +47,13 @@ def line(spec: str, **words: Any) -> EnvironmentLine:
         (but(image="sha256:2"), "image was sha256:1, and is sha256:2"),
     ],
 )
-def test_what_decides_over_a_sandbox_is_compared(now: dict[str, Any], told: str) -> None:
+def test_facts_that_decide_over_a_sandbox_are_compared(now: dict[str, Any], told: str) -> None:
     found = differences(FACTS, now)
     assert len(found) == bool(told)
     assert told in "".join(found)
 
 
-def test_words_of_a_change_that_no_fact_shows_are_told_too() -> None:
+def test_a_recorded_change_without_a_fact_is_reported_too() -> None:
     told = "sandboxes of 0.163.0 were set up by one, and now by another"
     assert changes([line("here"), line("here", changed=[told])]) == {"here": (told,)}
 

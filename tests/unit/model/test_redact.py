@@ -36,7 +36,7 @@ ORDINARY = [
 @pytest.mark.parametrize(
     "frame", ["{}", "\n{}\n", "a {} b", "OPENAI_API_KEY={}", '"{}"', "--token {}", "\t{}", "\x1f{}"]
 )
-def test_a_token_is_gone_wherever_it_stands(token: str, frame: str) -> None:
+def test_a_token_is_removed_at_every_place(token: str, frame: str) -> None:
     text = frame.format(token)
     assert token not in redact(text)
     assert MARK in redact(text)
@@ -55,7 +55,7 @@ def test_a_token_is_gone_wherever_it_stands(token: str, frame: str) -> None:
         ("-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----", "hunter2"),
     ],
 )
-def test_a_value_is_known_by_what_stands_around_it(text: str, secret: str) -> None:
+def test_a_value_is_recognised_by_its_surroundings(text: str, secret: str) -> None:
     assert secret not in redact(text)
     line = redact_json(json.dumps({"value": text}).encode())
     assert secret.encode() not in line
@@ -81,7 +81,7 @@ PIECES = st.sampled_from(
 
 @settings(deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(PIECES | st.text(max_size=8), max_size=12), st.sampled_from(["saw", "MY_TOKEN"]))
-def test_what_was_json_stays_json(pieces: list[str], name: str) -> None:
+def test_json_stays_json(pieces: list[str], name: str) -> None:
     text = "".join(pieces)
     line = redact_json(
         json.dumps({"before": 1, name: text, "after": [text, "kept"]}, ensure_ascii=False).encode("utf-8", "replace")
@@ -99,6 +99,6 @@ def test_a_name_is_what_it_was_or_a_digest_that_stays() -> None:
     assert nameable("password=a1") != nameable("password=a2")
 
 
-def test_bytes_that_are_no_text_are_redacted_where_a_credential_stands() -> None:
+def test_bytes_that_are_no_text_are_redacted_at_a_credential() -> None:
     token = b"sk-" + b"Ab1" * 12
     assert redact_bytes(b"\xff\x00 " + token + b" \xfe") == b"\xff\x00 [redacted] \xfe"

@@ -9,7 +9,7 @@ from pytest_codexsandbox.model.story_log import SAID, SHOWN, anonymous, told_fil
 from tests.unit.generators.builders import WORLD, case_run, files, run, state
 
 
-def test_each_run_is_told_by_what_it_changed_against_what_it_found() -> None:
+def test_each_run_is_logged_by_its_changes_against_the_files_before_it() -> None:
     first = run(None, files={**files(b"a"), "@HOME@/log": state(b"1")})
     second = run(None, files={"@HOME@/log": state(b"2")})
     told = told_runs(case_run(b"", b"", runs=(first, second)))
@@ -21,7 +21,7 @@ def test_each_run_is_told_by_what_it_changed_against_what_it_found() -> None:
     assert [one.changed for one in told_runs(same)] == [{}, {}, {}]
 
 
-def test_what_a_run_said_and_gave_is_told() -> None:
+def test_output_and_results_of_a_run_are_logged() -> None:
     given = GeneratorRun(
         ended="signal",
         code=137,
@@ -45,7 +45,7 @@ def test_what_a_run_said_and_gave_is_told() -> None:
     assert [getattr(told, name) for name in names] == [getattr(given, name) for name in names]
 
 
-def test_a_file_is_told_by_its_bytes_and_a_link_by_its_target() -> None:
+def test_a_file_is_logged_by_its_bytes_and_a_link_by_its_target() -> None:
     content = b"\xff" * (SHOWN + 9)
     told = told_files(
         {
@@ -74,6 +74,6 @@ def test_private_folders_have_their_names_the_deepest_first(value: object, shown
     assert without_paths(value, {**WORLD, "NOWHERE": ""}) == shown
 
 
-def test_what_is_made_anonymous_stays_what_it_is() -> None:
+def test_an_anonymous_value_keeps_its_type() -> None:
     told = anonymous(CodexLaunch(argv=("/stage/home/x",), cwd="/stage/workspace"), WORLD)
     assert told == CodexLaunch(argv=("@HOME@/x",), cwd="@WORKSPACE@")

@@ -59,7 +59,7 @@ def test_an_item_belongs_where_its_cell_runs(nodeid: str, environment: str) -> N
         (key_id(story(GOOD, "in-no-plan")), ""),
     ],
 )
-def test_stories_of_a_generator_are_shared_case_by_case(words: str, part: str) -> None:
+def test_case_runs_of_a_generator_are_shared_case_by_case(words: str, part: str) -> None:
     assert OWNERS.share(f"x.py::test_a[{words}]") == WorkUnit(HERE, f"{HERE} good", part)
 
 
@@ -89,14 +89,14 @@ def test_a_worker_stays_with_a_family_then_with_an_environment_and_then_helps() 
     assert not there
 
 
-def test_who_is_done_helps_where_most_is_left() -> None:
+def test_a_worker_that_is_done_helps_where_most_is_left() -> None:
     there = deck(*FIRST, *ELSEWHERE)
     hers, his = there.next(NOBODYS), there.next(NOBODYS)
     assert (hers, his) == ((ELSEWHERE[0], [3]), (FIRST[0], [0]))
     assert there.next(WorkUnit("a third", "one")) == (ELSEWHERE[1], [4])
 
 
-def test_what_a_dead_worker_had_is_next() -> None:
+def test_units_of_a_dead_worker_are_next() -> None:
     there = deck(*FIRST)
     there.next(NOBODYS)
     there.give_back(FIRST[0], [7, 8])
@@ -104,7 +104,7 @@ def test_what_a_dead_worker_had_is_next() -> None:
     assert there.next(FIRST[0]) == (FIRST[1], [1])
 
 
-def test_items_of_nobody_come_last_and_in_small_lots() -> None:
+def test_items_without_a_group_come_last_and_in_small_lots() -> None:
     there = deck(NOBODYS, FIRST[0])
     assert [there.next(NOBODYS), there.next(FIRST[0])] == [(FIRST[0], [1]), (NOBODYS, [0])]
     many = WorkQueue(["plain"] * (CHUNK + 1), lambda name: NOBODYS)

@@ -143,7 +143,7 @@ def test_the_tool_adds_to_the_golden_data_and_a_second_time_changes_nothing(
     assert file.read_text() == first
 
 
-def test_known_releases_are_listed_without_asking_anybody(
+def test_known_releases_are_listed_without_a_network(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(known_releases, "known", lambda: {"0.136.0": known_releases.Known(npm=92, pypi=90)})

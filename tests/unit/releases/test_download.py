@@ -43,7 +43,7 @@ def get(url: str, *, expected: Hash | None = None, patience: float = 60.0, progr
         return b"".join(iter(stream.read, b""))
 
 
-def test_what_was_put_arrives_and_its_hash_is_compared(server: Registry) -> None:
+def test_an_uploaded_file_arrives_and_its_hash_is_compared(server: Registry) -> None:
     progress = Told()
     url = server.put("/it", DATA)
     assert get(url, expected=Hash.of_integrity(sha512(DATA)), progress=progress) == DATA
@@ -58,7 +58,7 @@ def test_a_byte_that_changed_on_the_way_is_an_error_that_names_both_hashes(serve
     assert "sha512:" in caught.value.why
 
 
-def test_what_the_reader_leaves_is_hashed_all_the_same(server: Registry) -> None:
+def test_unread_bytes_are_hashed_all_the_same(server: Registry) -> None:
     url = server.put("/it", DATA + b"more")
     with (
         pytest.raises(CodexSandboxError, match="announced"),
@@ -110,7 +110,7 @@ def test_each_refusal_of_a_registry_has_its_own_words(
     assert type(caught.value) is kind
 
 
-def test_nobody_listening_is_the_networks_fault(server: Registry) -> None:
+def test_a_closed_port_is_the_networks_fault(server: Registry) -> None:
     with pytest.raises(NotReached, match="no answer"):
         get("http://127.0.0.1:1/it")
 

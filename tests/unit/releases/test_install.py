@@ -55,7 +55,7 @@ def test_bytes_that_are_not_the_announced_ones_leave_nothing(server: Registry, c
     assert len(server.asked) == 1
 
 
-def test_garbage_in_place_of_an_archive_is_told_as_wrong_bytes(server: Registry, cache: Path) -> None:
+def test_garbage_in_place_of_an_archive_is_reported_as_wrong_bytes(server: Registry, cache: Path) -> None:
     right = server.tarball("0.136.0", tgz(MODERN))
     server.put("/codex-0.136.0.tgz", b"<html>please log in</html>")
     with pytest.raises(CodexSandboxError, match="announced"):
@@ -63,7 +63,7 @@ def test_garbage_in_place_of_an_archive_is_told_as_wrong_bytes(server: Registry,
     assert nothing_is_left(cache)
 
 
-def test_an_announced_archive_that_is_none_is_told_as_damaged(server: Registry, cache: Path) -> None:
+def test_an_announced_archive_that_is_none_is_reported_as_damaged(server: Registry, cache: Path) -> None:
     with pytest.raises(unpack.BadArchive, match="damaged") as caught:
         install(server.tarball("0.136.0", b"not an archive"), cache)
     assert caught.value.where == server.address + "/codex-0.136.0.tgz"
@@ -105,7 +105,7 @@ def test_a_network_that_stays_dead_is_one_error_after_a_few_tries(server: Regist
     assert nothing_is_left(cache)
 
 
-def test_a_disk_without_room_is_told_before_anything_is_unpacked(
+def test_a_disk_without_room_is_reported_before_any_file_is_unpacked(
     server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk_space, "least", lambda places: 1 << 10)
@@ -128,7 +128,7 @@ def test_a_disk_that_fails_while_unpacking_leaves_nothing(
     assert nothing_is_left(cache)
 
 
-def test_what_a_person_interrupts_leaves_nothing(
+def test_an_interrupted_installation_leaves_no_file(
     server: Registry, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(self: download.Download) -> None:

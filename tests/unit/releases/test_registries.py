@@ -232,7 +232,7 @@ def test_a_wheel_whose_hash_pip_found_wrong_is_neither_absent_nor_tried_elsewher
     assert caught.value.why == f"expected sha256:{'a' * 64}, got sha256:{'b' * 64}"
 
 
-def test_of_all_that_pip_says_the_error_is_told_and_not_the_hint_at_the_end() -> None:
+def test_the_error_of_pip_is_shown_and_not_the_hint_at_its_end() -> None:
     told = "error: incomplete-download\n\n× Download failed, not enough bytes\n╰─> https://x\nhint: Use more retries"
     with pytest.raises(Unavailable) as caught:
         pypi.find("0.136.0", X86, run=answers(said(code=1, stderr=told)))

@@ -176,7 +176,7 @@ def test_without_npm_and_registry_the_three_ways_out_are_said(cache: Path, monke
     assert all(one in caught.value.next_step for one in ("install npm", "npm_config_registry", "--codex-bin"))
 
 
-def test_a_dead_network_is_told_and_not_taken_for_absence(cache: Path) -> None:
+def test_a_dead_network_is_reported_and_not_taken_for_absence(cache: Path) -> None:
     def run(command: Command) -> CommandResult:
         if command.argv[0] == "npm":
             return said('{"error": {"code": "ECONNREFUSED", "summary": "connect ECONNREFUSED"}}', code=1)
@@ -270,7 +270,7 @@ def test_a_script_that_starts_another_codex_today_is_asked_again(
     assert resolve(mine, cache=cache, progress=Progress(), run=machine).version == "0.169.0"
 
 
-def test_a_build_that_is_replaced_while_it_is_asked_is_told_of_under_no_digest(cache: Path, tmp_path: Path) -> None:
+def test_a_build_that_is_replaced_while_it_is_asked_is_recorded_under_no_digest(cache: Path, tmp_path: Path) -> None:
     """Else the journal would name the old digest, with all that the new program does."""
     build = tmp_path / "codex"
     build.write_bytes(elf := b"\x7fELF\x02\x01" + bytes(12) + X86.machine.to_bytes(2, "little") + b" of today 0.117.0")

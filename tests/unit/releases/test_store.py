@@ -35,7 +35,7 @@ def store(cache: Path) -> Store:
     return Store(cache)
 
 
-def test_what_was_put_is_found_by_release_and_architecture(store: Store) -> None:
+def test_a_stored_binary_is_found_by_release_and_architecture(store: Store) -> None:
     entry = put(store, "0.136.0", b"one")
     assert store.find("0.136.0", "x86_64") == entry
     assert store.find("0.136.0", "aarch64") is None
@@ -93,7 +93,7 @@ def test_an_entry_in_use_is_never_pruned(store: Store) -> None:
         assert not there
 
 
-def test_a_dry_run_tells_what_would_go_and_leaves_no_trace(store: Store) -> None:
+def test_a_dry_run_prints_the_removals_and_leaves_no_trace(store: Store) -> None:
     used, never = put(store, "0.1.0", b"one", used=100), put(store, "0.2.0", b"two")
     locks.use_lock(never).unlink()
     assert [gone.id for gone in store.prune(0, dry_run=True)] == [never.id, used.id]
@@ -115,7 +115,7 @@ def test_an_entry_that_this_process_holds_is_never_pruned(store: Store) -> None:
     locks.let_go(entry)
 
 
-def test_what_a_killed_builder_left_is_swept_by_the_next_and_by_pruning(store: Store) -> None:
+def test_leftovers_of_a_killed_builder_are_swept_by_the_next_and_by_pruning(store: Store) -> None:
     for name in ("0.136.0~x86_64.1", "0.137.0~x86_64.2"):
         (store.folder / "staging" / name / "bin").mkdir(parents=True)
     with store.building("0.136.0", "x86_64"):
@@ -132,7 +132,7 @@ def test_pruning_does_not_touch_a_builder_at_work(store: Store) -> None:
     assert not staging.exists()
 
 
-def test_one_builder_at_a_time_and_the_other_is_told(store: Store) -> None:
+def test_a_second_builder_waits_and_gets_the_reason(store: Store) -> None:
     lines: list[str] = []
     order: list[str] = []
     waiting = threading.Event()

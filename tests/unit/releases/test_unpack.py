@@ -132,5 +132,5 @@ def test_a_name_that_occurs_twice_is_refused(folder: Path) -> None:
         from_tar(tgz_of([(info, b""), (info, b"")]), folder)
 
 
-def test_a_damaged_archive_is_an_error_of_ours_like_every_other() -> None:
+def test_a_damaged_archive_is_an_error_of_the_product_like_every_other() -> None:
     assert issubclass(unpack.BadArchive, CodexSandboxError)

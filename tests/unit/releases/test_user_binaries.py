@@ -33,7 +33,7 @@ def program(path: Path, content: bytes = ELF, mode: int = 0o755) -> str:
         ("./v@2/codex@0.170.0", "candidate", "v@2/codex", "0.170.0"),
     ],
 )
-def test_label_path_and_place_are_told_apart(tmp_path: Path, text: str, label: str, path: str, version: str) -> None:
+def test_label_path_and_place_are_distinguished(tmp_path: Path, text: str, label: str, path: str, version: str) -> None:
     found = candidate(text, base=tmp_path)
     assert (found.label, found.path, found.as_version) == (label, str(tmp_path / path), version)
     assert found.source == "path"
@@ -75,7 +75,9 @@ def test_a_program_for_this_machine_is_taken_links_followed(tmp_path: Path) -> N
     ],
     ids=["other machine", "not executable", "macOS", "Windows", "text", "empty"],
 )
-def test_what_cannot_run_here_is_refused_with_the_reason(tmp_path: Path, content: bytes, mode: int, why: str) -> None:
+def test_a_binary_that_cannot_run_here_is_refused_with_the_reason(
+    tmp_path: Path, content: bytes, mode: int, why: str
+) -> None:
     with pytest.raises(InputError) as caught:
         examine(program(tmp_path / "codex", content, mode), X86)
     assert why in caught.value.why

@@ -34,7 +34,7 @@ def test_one_release_has_one_name(text: str, ours: str, wheel: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "latest", "0.163", "v0.163.0", "0.163.0/../x", "1", "0.163.0 "])
-def test_what_is_no_release_is_refused(text: str) -> None:
+def test_an_invalid_release_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=re.escape(repr(text))):
         release_name(text)
 
@@ -50,7 +50,7 @@ def test_a_size_is_read_as_people_write_it(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "many", "-1GB", "5 GiB", "1e9"])
-def test_what_is_no_size_is_refused(text: str) -> None:
+def test_an_invalid_size_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="not a size"):
         parse_size(text)
 
@@ -61,7 +61,7 @@ def test_the_limit_is_the_variables_else_ten_gigabytes(monkeypatch: pytest.Monke
     assert limit_from() == 2 * 10**9
 
 
-def test_machines_are_known_by_every_name_and_others_are_told_what_to_do() -> None:
+def test_machines_are_known_by_every_name_and_others_get_the_next_step() -> None:
     assert here("linux", "x86_64").npm == "linux-x64"
     assert here("linux", "arm64").triple == "aarch64-unknown-linux-musl"
     with pytest.raises(Unavailable, match="needs Linux"):
@@ -70,7 +70,7 @@ def test_machines_are_known_by_every_name_and_others_are_told_what_to_do() -> No
         here("linux", "riscv64")
 
 
-def test_a_machine_that_nobody_publishes_for_may_have_a_build_of_its_own(
+def test_a_machine_without_published_releases_may_have_a_build_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
     """What the error of `here` tells such a user to do has to work."""
@@ -89,7 +89,7 @@ def test_a_machine_that_nobody_publishes_for_may_have_a_build_of_its_own(
     assert "needs Linux" in download_estimate.forecast(own, cache).why_not
 
 
-def test_a_user_without_a_home_is_told_to_name_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home_has_to_name_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_home(name: str) -> Path:
         raise RuntimeError("could not determine the home directory")
 
@@ -143,7 +143,7 @@ def test_a_forecast_without_pip_and_npm_says_what_to_do(cache: Path, monkeypatch
 
 
 @pytest.mark.usefixtures("_forecasts")
-def test_what_is_here_costs_nothing(
+def test_a_cached_release_costs_no_download(
     server: Registry, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Machine(npm={"0.114.0-linux-x64": dist(server.tarball("0.114.0", tgz(codex_of("0.114.0"))))})

@@ -44,7 +44,7 @@ def block(text: str) -> str:
     return text.partition("by itself: ")[2]
 
 
-def test_what_bubblewrap_unshare_and_codex_say_stands_side_by_side() -> None:
+def test_results_of_bubblewrap_unshare_and_codex_are_in_one_row() -> None:
     found = seen(by_itself())
     assert headings(found) == ("bwrap", "-net", "-proc", "unshare")
     assert found.sides == ("workspace-write", "workspace-write-network")  # nothing starts where none is asked for
@@ -61,7 +61,7 @@ def test_words_that_match_nothing_stand_there_as_they_are() -> None:
     assert f"{MOON} (no fingerprint fits)" in screen(by_itself(), width=200)
 
 
-def test_environments_that_are_alike_are_one_row_but_what_is_made_up_stands_by_itself() -> None:
+def test_equal_environments_are_one_row_but_synthetic_ones_are_separate() -> None:
     made = by_itself()
     assert row(seen(made), "open").names == ("open", "roomy")
     cells = [
@@ -74,18 +74,18 @@ def test_environments_that_are_alike_are_one_row_but_what_is_made_up_stands_by_i
     assert row(apart, "roomy (synthetic)").names == ("roomy (synthetic)",)
 
 
-def test_where_a_start_fails_comes_first_and_what_is_known_after_it() -> None:
+def test_failing_starts_come_first_and_known_facts_after_them() -> None:
     ranks = [row.rank for row in seen(by_itself()).rows]
     assert ranks == [0, 0, 1, 3]
 
 
-def test_of_whom_nobody_knows_is_named() -> None:
+def test_unmeasured_environments_are_named() -> None:
     assert seen(by_itself()).untold == ("untold",)
     assert "1 environment not measured: untold" in screen(by_itself(), verbosity=1)
     assert "Not measured: untold" in html.render(by_itself(), FOLDER)
 
 
-def test_where_nothing_was_tried_anywhere_no_report_speaks_of_it() -> None:
+def test_without_measurements_no_report_has_the_section() -> None:
     for make in (builders.green, builders.red, as_written):  # the last is as the file has it, without meanings
         made = make()
         assert view(made, made.states()) is None
@@ -95,7 +95,7 @@ def test_where_nothing_was_tried_anywhere_no_report_speaks_of_it() -> None:
         assert json.loads(json_report.render(made, FOLDER))["by_itself"] == []
 
 
-def test_a_screen_tells_of_those_that_fail_and_with_v_of_all() -> None:
+def test_a_screen_shows_failing_environments_and_with_v_all() -> None:
     few, every = (block(screen(by_itself(), width=120, verbosity=verbosity)) for verbosity in (0, 1))
     assert "docker-default" in few and "odd" in few and "open, roomy" not in few
     assert "2 more environments" in few
@@ -103,7 +103,7 @@ def test_a_screen_tells_of_those_that_fail_and_with_v_of_all() -> None:
     assert "user namespace (EPERM)." in every and "(EPERM)." not in few
 
 
-def test_a_green_run_tells_nothing_without_v() -> None:
+def test_a_green_run_prints_no_section_without_v() -> None:
     tried = (ToolAttempt(name="bwrap", command="bwrap true", said="ok"),)
     spec = builders.cell().environment
     made = msgspec.structs.replace(builders.green(), alone={spec: BareToolResults(tried=tried)})
@@ -113,7 +113,7 @@ def test_a_green_run_tells_nothing_without_v() -> None:
     assert "Environments by themselves" in html.render(made, FOLDER)
 
 
-def test_what_programs_said_has_no_colour_of_a_verdict() -> None:
+def test_output_of_programs_has_no_colour_of_a_verdict() -> None:
     body = html.render(by_itself(), FOLDER).partition('aria-labelledby="alone">')[2].partition("</table>")[0]
     fields = re.findall(r"<td([^>]*)><span class=\"heard\">(?:it worked|it was refused|not there) </span>", body)
     assert len(fields) == 4 * 4 and not any(fields)
@@ -150,7 +150,7 @@ def test_json_has_every_environment_and_nothing_folded() -> None:
     assert told["debian-12~bwrap-distro~synthetic-rtm-newaddr~u1000"]["synthetic"]
 
 
-def test_a_known_deviation_tells_what_was_measured() -> None:
+def test_a_known_deviation_shows_its_measurement() -> None:
     measured = (
         "The kernel refuses a user namespace. Checked directly, this environment refuses a user namespace (EPERM)."
     )
@@ -167,7 +167,7 @@ def test_a_known_deviation_tells_what_was_measured() -> None:
     assert quiet["measured"] == [f"userns-not-permitted: {measured}"]
 
 
-def test_releases_that_differ_in_one_environment_are_both_told() -> None:
+def test_releases_that_differ_in_one_environment_are_both_shown() -> None:
     cells = [builders.cell("0.136.0"), builders.cell("0.163.0")]
     keys = builders.keys_of(cells, promises=("start.sandbox-is-on",), policies=("read-only",))
     records = [builders.violation(keys[0], "denied"), builders.usual(keys[1])]
@@ -182,7 +182,7 @@ def test_releases_that_differ_in_one_environment_are_both_told() -> None:
     assert re.search(r"^ +ok +F1,P ", screen(made), re.MULTILINE)
 
 
-def test_what_was_measured_stands_in_its_column_and_not_in_a_cause_that_others_share() -> None:
+def test_a_measurement_is_in_its_column_and_not_in_a_cause_that_others_share() -> None:
     """Two environments are refused by Codex alone, in the same words, and answered differently when they were asked."""
     cells = [builders.cell(environment=f"debian-{number}~host~local") for number in (12, 13)]
     asked = {
@@ -201,7 +201,7 @@ def test_what_was_measured_stands_in_its_column_and_not_in_a_cause_that_others_s
     assert [row.asked for row in found.rows] == ["refuses Landlock (ENOSYS).", "refuses its uid_map (EPERM)."]
 
 
-def test_a_start_that_nobody_could_tell_is_no_sign_of_what_a_sandbox_meets_there() -> None:
+def test_an_undetermined_start_is_no_sign_of_the_limits_of_a_sandbox_there() -> None:
     """A Codex that could not be had: its own block says why, and says it once."""
     made = by_itself()
     states = {

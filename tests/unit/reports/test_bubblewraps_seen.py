@@ -37,14 +37,14 @@ def made(*calls: CallLine, bwrap: dict[str, str]) -> ReadJournal:
         BwrapUsed(kind="found", path=PATH),  # by its path alone
     ],
 )
-def test_one_file_that_is_seen_in_two_ways_is_told_once(other: BwrapUsed) -> None:
+def test_one_file_that_is_seen_in_two_ways_is_listed_once(other: BwrapUsed) -> None:
     bwrap = {"path": PATH, "real": PATH, "sha256": DIGEST, "version": "bubblewrap 0.8.0"}
     calls = (call("read-only", bwrap_used=other), call("workspace-write", bwrap_used=NAMED))
     assert headlines.posture(made(*calls, bwrap=bwrap)) == [LINE]
     assert headlines.posture(made(*reversed(calls), bwrap=bwrap)) == [LINE]
 
 
-def test_a_call_that_tells_nothing_of_it_is_read_with_the_facts_of_its_environment() -> None:
+def test_a_call_without_this_reading_uses_the_facts_of_its_environment() -> None:
     """Calls of generators were seen from outside, without what the file on PATH says of itself."""
     link = Link(pid=4241, exe=PATH, name="bwrap", sha256=DIGEST)
     seen = call("read-only")

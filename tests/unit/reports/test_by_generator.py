@@ -10,7 +10,7 @@ from tests.unit.reports.test_generators import changed, readme
 from tests.unit.reports.test_terminal import screen
 
 
-def test_that_nothing_confined_is_said_everywhere_and_makes_nothing_unbelieved() -> None:
+def test_a_missing_confinement_is_shown_in_every_report_and_invalidates_nothing() -> None:
     made = changed(generator_builders.TRUST, Verdict.UNCONFINED, reason="unconfined")
     told = readme(made)
     assert "NOT TRUSTWORTHY" not in told
@@ -26,7 +26,7 @@ def test_that_nothing_confined_is_said_everywhere_and_makes_nothing_unbelieved()
     assert all("UNCONFINED" in text for text in shown)
 
 
-def test_what_confined_is_known_where_no_story_was_told() -> None:
+def test_the_confinement_is_known_without_a_case_run() -> None:
     """Strain is told by no story of its own."""
     made = msgspec.structs.replace(
         generator_builders.journal(

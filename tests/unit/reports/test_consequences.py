@@ -43,13 +43,13 @@ def test_captured_is_one_cause_with_what_follows_below_it() -> None:
     assert one.counted == "12 results, 36 more follow"
 
 
-def test_a_leak_is_told_by_itself_and_first() -> None:
+def test_a_leak_is_shown_by_itself_and_first() -> None:
     leak, other = causes(journal((SAYS, "leak"), (PLACE, "wrong-claim")))
     assert (leak.direction, other.direction) == ("leak", "wrong-claim")
     assert leak.following == ()
 
 
-def test_where_no_check_of_the_file_shows_it_what_codex_does_shows_it() -> None:
+def test_without_a_check_of_the_file_the_effect_in_codex_shows_it() -> None:
     (one,) = causes(journal((SAYS, "denied"), (DOES, "denied")))
     assert (len(one.direct), one.following) == (24, ())
 

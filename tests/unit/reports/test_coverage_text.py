@@ -40,11 +40,11 @@ def plain(text: str) -> str:
         ([cell.id for cell in CELLS], "all 84 cells"),
     ],
 )
-def test_what_cells_have_in_common_is_said_in_the_fewest_axes(ids: list[str], words: str) -> None:
+def test_common_axes_of_cells_are_named_with_the_fewest_axes(ids: list[str], words: str) -> None:
     assert CellGroups(CELLS).told(ids) == words
 
 
-def test_what_has_no_short_description_is_counted_among_what_has_the_same_values() -> None:
+def test_pairs_without_a_short_description_are_counted_with_those_of_the_same_values() -> None:
     some = [cell.id for number, cell in enumerate(CELLS) if number * number % 11 in (3, 4)]
     assert CellGroups(CELLS).told(some) == f"{len(some)} of 84 cells"
     assert CellGroups(CELLS).told(some, rest=True) == f"the other {len(some)} cells"
@@ -55,7 +55,7 @@ def test_a_run_with_one_axis_names_its_cells() -> None:
     assert CellGroups(CELLS).speaks
 
 
-def test_what_all_have_in_common_is_no_part_of_a_name() -> None:
+def test_a_value_common_to_all_is_no_part_of_a_name() -> None:
     some = [cell for cell in CELLS if cell.axes["bwrap"] == "0.8.0" and cell.axes["user"] == "root"]
     assert common(some) == {"bwrap": "0.8.0", "user": "root"}
     assert all("bwrap" not in name and "~root" not in name for name in names_of(some).values())
@@ -64,7 +64,7 @@ def test_what_all_have_in_common_is_no_part_of_a_name() -> None:
     assert names_of([*some, local])[local.id].startswith(local.environment)
 
 
-def test_what_is_no_part_of_a_name_is_said_once() -> None:
+def test_a_value_that_is_no_part_of_a_name_is_shown_once() -> None:
     made = pairs()
     kept = tuple(cell for cell in made.plan.cells if cell.axes["user"] == "root")
     ids = {cell.id for cell in kept}
@@ -162,7 +162,7 @@ def test_a_run_that_picked_nothing_says_nothing_of_pairs() -> None:
     assert json.loads(json_report.render(made, None))["coverage"] is None
 
 
-def test_every_report_says_which_pairs_and_what_could_not_be_had() -> None:
+def test_every_report_names_the_pairs_and_the_unavailable_values() -> None:
     made = pairs()
     document = json.loads(json_report.render(made, None))["coverage"]
     assert document["coverable"] == 400
@@ -192,7 +192,7 @@ def test_no_reason_is_dropped_without_a_word() -> None:
     assert len(coverage_text.left_out(wide, 5, every=True)) == 9
 
 
-def test_what_an_option_kept_out_comes_before_what_no_promise_asks() -> None:
+def test_exclusions_by_an_option_come_before_unasked_pairs() -> None:
     made = pairs()
     nothing = (NotPlanned(what="read-only", why="not among the policies"), *made.plan.not_planned)
     wide = msgspec.structs.replace(made, plan=msgspec.structs.replace(made.plan, not_planned=nothing))
@@ -201,7 +201,7 @@ def test_what_an_option_kept_out_comes_before_what_no_promise_asks() -> None:
 
 
 # ---- environments
-def test_many_environments_are_told_together_and_who_did_not_start_is_named() -> None:
+def test_many_environments_are_shown_together_and_failed_ones_are_named() -> None:
     made = pairs()
     missing = made.environments[0].spec
     fewer = msgspec.structs.replace(made, environments=made.environments[1:])

@@ -107,7 +107,7 @@ def test_the_document_has_every_planned_key_once(kind: str) -> None:
     assert document["complete"] is (kind != "incomplete")
 
 
-def test_the_document_tells_the_diagnosis() -> None:
+def test_the_document_shows_the_diagnosis() -> None:
     document = json.loads(json_report.render(builders.red(), None))
     found = [result["diagnosis"]["fingerprint"] for result in document["results"] if result["diagnosis"]]
     assert set(found) == {"network-still-unshared"}

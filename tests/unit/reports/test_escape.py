@@ -22,7 +22,7 @@ QUIETLY = settings(deadline=None, derandomize=True, database=None, suppress_heal
         ("Grüße, 漢字 → 12 KiB", "Grüße, 漢字 → 12 KiB"),
     ],
 )
-def test_what_cannot_be_seen_is_spelled(text: str, shown: str) -> None:
+def test_invisible_characters_are_spelled(text: str, shown: str) -> None:
     assert escape.visible(text) == shown
 
 

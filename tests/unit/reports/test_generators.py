@@ -52,7 +52,7 @@ def test_forty_cases_of_a_promise_are_one_line(kind: str) -> None:
     assert len(shown.splitlines()) < 30
 
 
-def test_of_a_generator_of_which_nothing_was_asked_there_is_no_line() -> None:
+def test_a_generator_without_checks_has_no_line() -> None:
     """Its cell was measured by the suite alone: there is nothing of its own to be told, or to be believed."""
     keys = generator_builders.keys("good")
     whole, suite = (
@@ -86,13 +86,13 @@ def test_users_lines_and_generators_lines_differ_by_sign_as_well_as_by_colour() 
     assert "\x1b[34m+ # BEGIN mytool" in coloured
 
 
-def test_what_a_case_blocks_is_told_of_that_case_alone() -> None:
+def test_a_block_by_a_case_is_shown_for_that_case_alone() -> None:
     shown = screen(generator_builders.bad())
     assert "F denied: does-not-load: generator.config-loads" in shown
     assert ", 2 results blocked" in shown
 
 
-def test_what_keeps_a_case_from_being_asked_is_of_the_same_case() -> None:
+def test_the_obstacle_of_a_case_comes_from_the_same_case() -> None:
     first, other = (case.id for case in generator_builders.CASES[:2])
 
     def state(key: Key) -> Record:
@@ -175,7 +175,7 @@ def test_cells_are_alike_only_where_every_case_is() -> None:
     assert len(grid(made).groups) == 2
 
 
-def test_a_cell_is_called_by_what_tells_it_from_the_others() -> None:
+def test_a_cell_is_named_by_its_differences_from_the_others() -> None:
     good, bad = generator_builders.cell("good"), generator_builders.cell("mytool")
     plain = builders.cell()
     assert list(names_of([good, bad]).values()) == ["good", "mytool"]
@@ -201,7 +201,7 @@ def test_the_line_of_a_bad_one_counts_what_it_violates_and_what_was_not_measured
 
 
 @pytest.mark.parametrize("verdict", [Verdict.BROKEN, Verdict.BLOCKED])
-def test_what_was_not_measured_is_never_good(verdict: Verdict) -> None:
+def test_an_unmeasured_group_is_never_good(verdict: Verdict) -> None:
     told = readme(changed("generator.parses", verdict, reason="nobody could tell"))
     assert "loads ?" in told
     assert f"1 {verdict.value}" in told
@@ -212,14 +212,14 @@ def test_a_deviation_that_is_known_is_none_the_less_one(verdict: Verdict) -> Non
     assert "loads ✘" in readme(changed("generator.parses", verdict, reason="as it is"))
 
 
-def test_what_was_not_asked_is_not_good() -> None:
+def test_an_unasked_group_is_not_good() -> None:
     kept = [key for key in generator_builders.keys("good") if not key.promise.startswith("effective.")]
     assert "effective –" in readme(
         generator_builders.journal(map(generator_builders.usual, kept), [generator_builders.GOOD])
     )
 
 
-def test_what_was_asked_in_part_is_not_good() -> None:
+def test_a_partly_asked_group_is_not_good() -> None:
     kept = [key for key in generator_builders.keys("good") if key.promise != "effective.does-what-was-asked"]
     made = generator_builders.journal(map(generator_builders.usual, kept), [generator_builders.GOOD])
     every = (generator_builders.TRUST, generator_builders.ONCE, generator_builders.OTHERS, *generator_builders.ABOUT)
@@ -349,7 +349,7 @@ def test_the_page_counts_by_group_and_shows_the_diff_the_claim_and_the_runs() ->
     assert "run 1: exit 0, 14 ms; changed @CODEX_HOME@/config.toml" in text
 
 
-def test_a_run_tells_each_call_of_codex_once() -> None:
+def test_a_run_lists_each_call_of_codex_once() -> None:
     calls = (
         CodexLaunch(argv=("exec", "do the work")),
         CodexLaunch(argv=("exec", "do the work")),
@@ -367,7 +367,7 @@ def test_a_field_that_does_not_hold_leads_to_its_cases_and_these_to_what_was_fou
 
 
 # ---- the line to paste
-def test_what_is_pasted_names_the_codex_that_is_not_the_installed_one() -> None:
+def test_a_pasted_command_names_a_codex_that_is_not_the_installed_one() -> None:
     made = generator_builders.bad()
     record = next(one for one in made.records if one.key.case and one.verdict is Verdict.VIOLATES)
     assert "--codex-release" not in paste(made, record)
@@ -377,12 +377,12 @@ def test_what_is_pasted_names_the_codex_that_is_not_the_installed_one() -> None:
     assert told[8:] == ("mytool", "render", "--out", "@CONFIG@")
 
 
-def test_what_is_no_case_of_the_corpus_is_shown_again_by_the_run() -> None:
+def test_a_check_outside_the_corpus_has_no_pasted_command() -> None:
     made = generator_builders.both()
     assert not paste(made, next(one for one in made.records if one.key.promise == generator_builders.OTHERS))
     assert not paste(made, next(one for one in made.records if one.key.door == "app-server"))
 
 
-def test_every_cell_with_a_generator_is_told() -> None:
+def test_every_cell_with_a_generator_is_listed() -> None:
     made = generator_builders.both()
     assert [one.cases for one in measured(made, made.states())] == [40, 40]

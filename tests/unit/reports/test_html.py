@@ -98,7 +98,7 @@ def test_the_page_is_well_formed_and_made_of_plain_elements(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(container_builders.KINDS))
-def test_the_page_asks_nothing_of_anybody_and_runs_nothing(kind: str) -> None:
+def test_the_page_loads_nothing_and_runs_nothing(kind: str) -> None:
     made = page(container_builders.KINDS[kind]())
     for name, attributes in made.elements:
         assert not {"src", "srcset", "style", "action", "data"} & attributes.keys(), name
@@ -150,7 +150,7 @@ def test_a_red_sign_leads_to_its_cause() -> None:
     assert len(re.findall(r'<td class="violates" title="violates"><a href="#cause-', made)) >= 6
 
 
-def test_a_cause_tells_both_sides_and_how_to_see_it_again() -> None:
+def test_a_cause_shows_both_sides_and_its_repro() -> None:
     text = page(builders.red()).text
     assert "8,192 → 12,288 bytes" in text and "written, 11 bytes" in text
     assert "pytest --codex-matrix --codex-only filesystem.outside-refused" in text
@@ -209,7 +209,7 @@ def _contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_stands_out_from_its_ground(scheme: str) -> None:
+def test_every_text_has_enough_contrast(scheme: str) -> None:
     style = page(builders.green()).style
     sets = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     named = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", sets[scheme == "dark"]))

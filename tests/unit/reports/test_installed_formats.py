@@ -44,7 +44,7 @@ def test_our_own_formats_are_entry_points_like_any_other() -> None:
     assert {"html": "index.html", "json": "report.json", "markdown": "report.md"}.items() <= FILES.items()
 
 
-def test_no_two_formats_of_ours_share_a_suffix() -> None:
+def test_no_two_shipped_formats_share_a_suffix() -> None:
     """`codexsandbox report -o FILE` selects the format by the suffix of FILE."""
     shared = {Path(file).suffix for file in FILES.values()}
     assert len(shared) == len(FILES), f"choose another suffix for file_name: {FILES}"

@@ -27,7 +27,7 @@ def test_every_word_of_the_line_is_explained_with_its_sign() -> None:
     assert "pytest --codex-matrix --codex-generator 'cmd:mytool render --out @CONFIG@'" in text
 
 
-def test_it_says_where_nothing_was_told_and_what_cannot_be_believed() -> None:
+def test_unmeasured_and_unbelievable_results_are_named() -> None:
     assert NOT_TOLD.split(":")[0] not in block(summary())
     told = block(summary(told=False, doubt="trust.x: it was misjudged"))
     assert NOT_TOLD.split(":")[0] in told

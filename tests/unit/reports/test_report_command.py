@@ -76,7 +76,7 @@ def test_a_format_goes_to_the_screen_when_no_file_is_named(run: Path, capsys: py
         (["--format", "html,json", "-o", "{run}/journal.ndjson"], "several formats need a folder"),
     ],
 )
-def test_what_cannot_be_done_is_a_clear_error(
+def test_an_impossible_request_is_a_clear_error(
     run: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
     before = sorted(run.rglob("*"))

@@ -42,7 +42,7 @@ def kinds(suite: ElementTree.Element) -> Counter[str]:
 
 
 @pytest.mark.parametrize("kind", sorted(builders.KINDS))
-def test_every_journal_is_told_case_by_case(kind: str) -> None:
+def test_every_journal_is_listed_case_by_case(kind: str) -> None:
     journal = builders.KINDS[kind]()
     reasons = journal.end.reasons if journal.end else ("11 the journal is incomplete: no end",)
     suite = suite_of(junit.completed(document(journal), journal, reasons))

@@ -104,7 +104,7 @@ def test_a_sandbox_that_does_not_start_costs_one_block() -> None:
     assert ", 55 results blocked" in text
 
 
-def test_what_a_leak_at_the_start_blocks_is_said_once() -> None:
+def test_checks_that_a_leak_at_the_start_blocks_are_named_once() -> None:
     text = screen(builders.no_sandbox())
     assert text.count("\nB ") == 1
     assert ", 50 results blocked\n" in text
@@ -150,12 +150,12 @@ def test_a_run_without_any_key_can_still_be_shown() -> None:
     assert "0 planned = 0" in text
 
 
-def test_what_really_ran_is_said() -> None:
+def test_the_binary_that_really_ran_is_named() -> None:
     text = screen(builders.green(), width=200)
     assert "Codex' own bwrap (sha256 1f2e3d4c5b6a) in 5 of 5 " in text
 
 
-def test_where_releases_differ_it_is_said_whose_sandbox_was_set_up_how() -> None:
+def test_if_releases_differ_the_sandbox_of_each_is_named() -> None:
     made = builders.releases()
     calls = [
         msgspec.structs.replace(call, subject=call.cell.rpartition("codex-")[2], observation=bare)
@@ -219,7 +219,7 @@ def test_asked_for_and_not_used_is_said_and_is_counted_as_not_measured() -> None
     assert text.count("results blocked") == 1
 
 
-def test_what_was_used_is_told_with_its_version() -> None:
+def test_the_used_bubblewrap_is_named_with_its_version() -> None:
     used = BwrapUsed(kind="found", path="/usr/bin/bwrap", sha256="ab" * 32, version="bubblewrap 0.8.0")
     key = builders.keys_of([builders.cell()], policies=("read-only",))[0]
     call = msgspec.structs.replace(line_builders.call(key.cell, key.policy), bwrap_used=used)
@@ -326,7 +326,7 @@ def test_few_columns_name_their_door_themselves() -> None:
     assert f"{builders.POLICIES[0]} by exec" in text
 
 
-def test_of_a_script_the_program_that_it_starts_is_named() -> None:
+def test_the_program_that_a_script_starts_is_named() -> None:
     """The digest is the script's own: it is not that of a Codex."""
     made = builders.green()
     of_script = msgspec.structs.replace(made.subjects[0], facts={"script": True}, source="path")

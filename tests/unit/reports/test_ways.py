@@ -75,7 +75,7 @@ def refused(version: str) -> Diagnosis:
     return found
 
 
-def test_what_helps_in_one_environment_alone_is_not_told_for_all() -> None:
+def test_a_remedy_for_one_environment_is_not_shown_for_all() -> None:
     """Both stand in one block. What helps in both comes first, and the other says where it does not help."""
     old, new = refused("bubblewrap 0.8.0"), refused("bubblewrap 0.12.0")
     assert old.remedies[0].name == "docker-filter-plus-bubblewrap"
@@ -93,7 +93,7 @@ def test_what_helps_in_one_environment_alone_is_not_told_for_all() -> None:
     assert merged([new, new]) == new
 
 
-def test_every_report_tells_a_cause_so_of_all_its_environments() -> None:
+def test_every_report_shows_a_cause_for_all_its_environments() -> None:
     cells = [cell(), cell("0.130.0")]
     told = {cells[0].id: refused("bubblewrap 0.8.0"), cells[1].id: refused("bubblewrap 0.12.0")}
 

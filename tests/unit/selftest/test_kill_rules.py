@@ -65,7 +65,7 @@ def test_a_mutant_that_another_promise_catches_by_accident_survives() -> None:
     assert kinds(killing(leak=records(network_off=Verdict.CONFORMS, files_out=Verdict.VIOLATES))) == ["survivor"]
 
 
-def test_a_mutant_that_nobody_was_asked_about_survives() -> None:
+def test_an_unasked_mutant_survives() -> None:
     assert kinds(killing(leak={})) == ["survivor"]
 
 
@@ -76,7 +76,7 @@ def test_a_mutant_without_a_promise_that_must_catch_it_survives() -> None:
     ]
 
 
-def test_what_cannot_be_asked_here_is_neither_caught_nor_a_survivor() -> None:
+def test_a_mutant_that_cannot_be_asked_here_is_neither_caught_nor_a_survivor() -> None:
     made = killing(leak=records(network_off=Verdict.NOT_APPLICABLE))
     assert kinds(made, whole=True) == [] and not_asked(made) == {"network.off": "because"}
 
@@ -110,7 +110,7 @@ def test_a_mute_subject_may_be_anything_but_conforming() -> None:
     assert kinds(killing(dumb={})) == ["survivor"]
 
 
-def test_dear_calls_are_made_for_whom_they_concern() -> None:
+def test_expensive_calls_are_made_only_for_the_mutants_they_concern() -> None:
     own = promise("network.own", call=Call())
     known = {made.id: made for made in (own, promise("network.off"), promise("start.on"), promise("trust.control"))}
     owner, starter, far = (

@@ -18,7 +18,7 @@ class Blinking(dict[str, str]):
         return iter(["BLINKS", *self] if self.asked == 1 else list(self))
 
 
-def test_a_variable_that_goes_away_meanwhile_disturbs_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_goes_away_meanwhile_disturbs_no_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     there = Blinking(STAYS="here")
     monkeypatch.setattr(os, "environ", there)
     assert environ.settled(lambda: {name: there[name] for name in there.keys()}) == {"STAYS": "here"}  # noqa: SIM118
@@ -26,6 +26,6 @@ def test_a_variable_that_goes_away_meanwhile_disturbs_nobody(monkeypatch: pytest
     assert environ.copied() == {"STAYS": "here"}
 
 
-def test_what_is_really_missing_is_said() -> None:
+def test_a_really_missing_variable_is_reported() -> None:
     with pytest.raises(KeyError, match="nobody"):
         environ.settled(lambda: dict[str, str]()["nobody"])

@@ -12,7 +12,7 @@ from pytest_codexsandbox.system.parallel_deadline import ask_all
 LONG = 60.0
 
 
-def test_whoever_refuses_has_answered() -> None:
+def test_a_refusal_is_an_answer() -> None:
     def refuses() -> str:
         raise ValueError("no")
 
@@ -21,7 +21,7 @@ def test_whoever_refuses_has_answered() -> None:
     assert isinstance(found["b"], ValueError)
 
 
-def test_whoever_does_not_answer_is_missing() -> None:
+def test_a_server_without_an_answer_is_missing() -> None:
     never = threading.Event()
     begun = time.monotonic()
     assert ask_all({"a": never.wait}, 0.2) == {}
@@ -29,7 +29,7 @@ def test_whoever_does_not_answer_is_missing() -> None:
     never.set()
 
 
-def test_all_are_asked_at_once_and_nobody_waits_for_the_limit() -> None:
+def test_all_are_asked_at_once_and_none_waits_for_the_limit() -> None:
     together = threading.Barrier(8)
     assert len(ask_all({number: lambda: together.wait(LONG) for number in range(8)}, LONG)) == 8
     assert ask_all({}, LONG) == {}

@@ -30,7 +30,7 @@ def test_a_whole_talk_is_understood() -> None:
     assert (said.rows["a"].value, said.rows["b"].errno) == ("1", "EROFS")
 
 
-def test_what_is_not_the_probes_is_kept_to_the_byte() -> None:
+def test_output_of_other_programs_is_kept_to_the_byte() -> None:
     said = heard(
         b"WARNING\n", READY, b"\x00\xff no end", row("a"), b"\n\x1ecx:other:{}\n", row("b"), line(done=2), b"bye"
     )
@@ -72,5 +72,5 @@ def test_nonsense_with_our_nonce_is_an_error_and_never_a_finished_probe(parts: t
     assert not said.finished
 
 
-def test_where_no_probe_was_started_nobody_may_speak_for_it() -> None:
+def test_without_a_started_probe_no_row_is_accepted() -> None:
     assert "not requested" in heard(READY, row("a"), asked=()).error

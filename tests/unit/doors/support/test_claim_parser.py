@@ -48,7 +48,7 @@ def test_modes_are_our_words_and_an_unknown_one_is_none_of_them(kind: str, mode:
     assert (claim.sandbox, claim.network, claim.roots) == (mode, network, ())
 
 
-def test_what_every_workspace_write_has_is_no_root_and_what_a_release_adds_is_told_apart() -> None:
+def test_default_roots_of_workspace_write_are_no_roots_and_those_of_a_release_are_separate() -> None:
     roots = [f"{HOME}/memories", WORLD.values["WORKSPACE"], "/tmp", WORLD.values["TMPDIR"], WORLD.values["ROOT0"]]
     claim = claimed({"type": "workspaceWrite", "writableRoots": roots, "networkAccess": False})
     assert (claim.roots, claim.own, claim.network) == (("@ROOT0@",), ("@CODEX_HOME@/memories",), False)
@@ -84,7 +84,7 @@ def test_warnings_are_kept_but_for_the_machines_own() -> None:
     assert claim.warnings == ("ignored @CODEX_HOME@/config.toml",)
 
 
-def test_what_does_not_decide_about_a_command_makes_no_other_policy() -> None:
+def test_settings_without_effect_on_a_command_make_no_other_policy() -> None:
     one = claimed({"type": "readOnly"})
     other = claim_of(
         {"model": "m"}, {"sandbox": {"type": "readOnly"}, "approvalPolicy": "never"}, (), WORLD, fresh=False

@@ -111,7 +111,7 @@ def test_all_others_and_local_builds_are_asked(version: str) -> None:
     assert AppServerDoor().lacks(FakeSubject(app_server=True, version=version).capabilities) == ""
 
 
-def test_a_codex_without_an_app_server_is_told_by_its_own_words() -> None:
+def test_a_codex_without_an_app_server_is_recognised_by_its_words() -> None:
     assert "has no app-server" in AppServerDoor().lacks(FakeSubject(app_server=False).capabilities)
 
 
@@ -124,7 +124,7 @@ def test_drivers_and_doors_mean_the_same_exit_code() -> None:
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
-def test_what_a_driver_could_not_find_out_is_the_calls_error_and_nothing_about_codex(door: Any) -> None:
+def test_an_error_of_a_driver_is_the_calls_error_and_says_nothing_about_codex(door: Any) -> None:
     seen = observed(door, code=FAULT, stderr=b"noise\ncodexsandbox: first\ncodexsandbox: never told\n")
     assert seen.error == "never told"
     assert observed(door, code=FAULT).error != ""
@@ -168,7 +168,7 @@ def test_quiet_settings_stay_and_stand_before_a_generators() -> None:
 
 
 @pytest.mark.parametrize("door", [*DOORS, SandboxDoor()], ids=lambda door: door.name)
-def test_its_files_are_laid_before_the_call_and_are_nobodys_litter(door: Any) -> None:
+def test_its_files_are_created_before_the_call_and_are_no_leftovers(door: Any) -> None:
     environment = ScriptedEnvironment(lambda command: CommandResult(ended="exit"))
     (seen,) = door.configured(wrote).observe(environment, ABLE, POLICIES[READ_ONLY], WRITE, None)
     path = f"{seen.world.folder}/codex-home/config.toml"
@@ -197,7 +197,7 @@ def test_settings_are_taken(words: tuple[str, ...]) -> None:
     assert settings_of(words, door="sandbox") == words
 
 
-def test_a_word_that_stands_for_a_setting_is_taken_as_one_and_has_the_last_word() -> None:
+def test_an_option_that_means_a_setting_is_taken_as_one_and_wins() -> None:
     words = ("-s", "read-only", "-c", 'sandbox_mode="danger-full-access"', "--ask-for-approval=never")
     settings = ("-c", "sandbox_mode='read-only'", "-c", "approval_policy='never'")
     assert settings_of(words, door="app-server") == (*words[2:4], *settings)
@@ -228,7 +228,7 @@ def test_a_value_may_be_glued_on() -> None:
     "words",
     [("exec",), ("-c",), ("-s",), ("-c", "a=1", "--full-auto"), ("--add-dir", "/x"), ("-p", "work"), ("-pwork",)],
 )
-def test_what_a_door_cannot_take_is_said_and_not_handed_to_codex(words: tuple[str, ...]) -> None:
+def test_options_that_a_door_cannot_take_are_reported_and_not_passed_to_codex(words: tuple[str, ...]) -> None:
     with pytest.raises(Unavailable, match=r"sandbox .*--config"):
         settings_of(words, door="sandbox")
 
@@ -268,6 +268,6 @@ def test_codex_exec_takes_every_word_but_the_one_about_approvals() -> None:
     assert exec_words(("-a",), door="exec") == ("-a",), "Codex says itself what is wrong with it"
 
 
-def test_what_stands_for_a_setting_is_kept_and_the_rest_left_out() -> None:
+def test_options_that_mean_a_setting_are_kept_and_the_rest_left_out() -> None:
     words = ("--add-dir", "-s", "-s", "read-only", "--full-auto", "-c", "a=b", "--profile=x", "--add-dir=/y")
     assert settings_alone(words) == ("-c", "a=b", "-c", "sandbox_mode='read-only'")

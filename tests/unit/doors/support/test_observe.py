@@ -111,7 +111,7 @@ def test_a_mount_of_the_machine_that_goes_away_is_no_finding(errno: bytes) -> No
     assert len({command.probe_nonce for command in environment.commands}) == 1
 
 
-def test_a_mount_that_cannot_be_made_read_only_each_time_is_told() -> None:
+def test_a_mount_that_cannot_be_made_read_only_is_reported_each_time() -> None:
     environment = ScriptedEnvironment(
         lambda _: CommandResult(ended="exit", exit=1, stderr=GONE + b"Invalid argument\n")
     )
@@ -131,7 +131,7 @@ def test_no_two_calls_share_a_nonce() -> None:
     assert len({one(environment, {}).nonce for _ in range(20)}) == 20
 
 
-def test_the_world_is_laid_before_and_looked_at_on_both_sides_of_the_call() -> None:
+def test_the_world_is_created_before_and_inspected_on_both_sides_of_the_call() -> None:
     environment = ScriptedEnvironment(good())
     held = Given(kind="file", path="@WORKSPACE@/@NAME@", content="old")
     name = "/run folder/w1/workspace/tmp-w1-a-b-w"
@@ -176,7 +176,7 @@ def test_a_call_with_a_command_of_its_own_runs_no_probe() -> None:
     assert (seen.code, seen.stdout, seen.ready, seen.finished, seen.rows) == (3, "hi", False, False, {})
 
 
-def test_a_command_of_its_own_is_told_the_place_where_no_sandbox_lets_it_write() -> None:
+def test_a_command_of_its_own_receives_the_place_that_every_sandbox_protects() -> None:
     def answer(command: Command) -> CommandResult:
         environment.files[command.argv[-1]] = "let through"
         return CommandResult(ended="exit")
@@ -187,7 +187,7 @@ def test_a_command_of_its_own_is_told_the_place_where_no_sandbox_lets_it_write()
     assert (seen.before[key].kind, seen.after[key].kind) == ("missing", "file")
 
 
-def test_what_is_put_where_litter_is_searched_is_no_litter_and_tells_what_the_search_sees() -> None:
+def test_a_planted_file_is_no_leftover_and_shows_what_the_search_sees() -> None:
     environment = ScriptedEnvironment(good())
     seen = one(environment, {})
     assert (seen.litter, seen.searched) == ((), SEARCHED)
@@ -209,7 +209,7 @@ def test_a_place_that_nothing_can_be_put_into_is_one_that_was_not_searched() -> 
     assert set(seen.searched) == set(SEARCHED) - {"SHM"}
 
 
-def test_what_reached_a_rig_is_told_with_the_name_of_its_act() -> None:
+def test_an_arrival_at_a_listener_is_reported_with_the_name_of_its_act() -> None:
     arrived = {"tmp-w1-n-w-http": ("http",), "tmp-w1-n-w-dns": ("dns-udp", "dns-tcp")}
     environment = ScriptedEnvironment(good(), arrived=arrived)
     acts = {
@@ -231,7 +231,7 @@ def test_nonsense_of_the_probe_is_an_error() -> None:
     assert '{"ready": {"pid": 2}}' in one(ScriptedEnvironment(answer), {}).error
 
 
-def test_death_by_a_signal_and_by_the_time_limit_is_told_as_it_was() -> None:
+def test_death_by_a_signal_and_by_the_time_limit_are_reported() -> None:
     killed = one(ScriptedEnvironment(lambda _: CommandResult(ended="signal", signal=9)), {})
     assert (killed.ended, killed.code, killed.error) == ("signal", 137, "")
     late = one(ScriptedEnvironment(lambda _: CommandResult(ended="timeout", error="not finished after 3 s")), {})
@@ -301,7 +301,7 @@ def test_a_row_cannot_be_larger_than_an_honest_one() -> None:
     assert seen.finished and len(seen.rows[PERMITTED].value) == TEXT_LIMIT
 
 
-def test_what_this_codex_cannot_be_asked_is_an_observation_that_never_started() -> None:
+def test_an_act_that_this_codex_cannot_perform_is_an_observation_that_never_started() -> None:
     environment = ScriptedEnvironment(good())
     (seen,) = observe(SandboxDoor(), environment, FakeSubject(full_access=False), POLICIES[FULL_ACCESS], {}, None)
     assert (seen.ended, seen.argv, seen.ready) == ("not-started", (), False)
@@ -320,7 +320,7 @@ def test_a_dead_environment_is_no_observation_and_the_world_is_still_cleared() -
 
 
 @pytest.mark.parametrize(("ending", "asks"), [(KeyboardInterrupt, False), (OSError, True)])
-def test_what_breaks_off_a_call_is_told_and_not_that_its_world_was_still_in_use(
+def test_an_error_that_ends_a_call_is_reported_and_not_that_its_world_was_still_in_use(
     ending: type[BaseException], asks: bool
 ) -> None:
     """After a Ctrl-C nobody waits for an answer: the environment's end comes next, and removes its worlds."""

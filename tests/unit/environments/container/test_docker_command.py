@@ -93,7 +93,7 @@ def _mount(line: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_command_is_told_what_the_api_is_told(name: str) -> None:
+def test_the_command_and_the_api_get_the_same_values(name: str) -> None:
     profile = SHIPPED.profile(name)
     assert as_the_api_says(made(profile)) == told(profile)
 
@@ -104,7 +104,7 @@ def test_limits_and_apparmor_have_words_too() -> None:
 
 
 @pytest.mark.parametrize("other", [{"Privileged": True}, {"OomScoreAdj": 5}, {"Devices": []}, {"MaskedPaths": ["/x"]}])
-def test_what_has_no_word_is_not_left_out(other: dict[str, Any]) -> None:
+def test_a_setting_without_an_option_is_not_left_out(other: dict[str, Any]) -> None:
     with pytest.raises(HarnessError, match="no option"):
         docker_command.words_of({**told(Profile(name="mine")), **other})
 
@@ -120,7 +120,7 @@ def test_the_shell_hands_over_those_very_words(name: str) -> None:
     assert said[place + len(wanted) : place + len(wanted) + 2] == ["sha256:1", "-c"]
 
 
-def test_an_engine_elsewhere_is_asked_there_and_the_bubblewrap_is_laid_before_the_start() -> None:
+def test_a_remote_engine_is_asked_there_and_the_bubblewrap_is_copied_before_the_start() -> None:
     script = "\n".join(enter(made(Profile(name="mine"), host="tcp://there:2375", archive="/cache/it's.tar")))
     assert "DOCKER_HOST=tcp://there:2375; export DOCKER_HOST" in script
     assert script.index(" cp - \"${C%% *}:/\" < '/cache/it'\"'\"'s.tar'") < script.index(" start --attach")

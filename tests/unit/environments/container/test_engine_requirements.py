@@ -37,7 +37,7 @@ class Engine:
         ({"a": False, "b": None}, False),
     ],
 )
-def test_what_no_engine_has_cannot_be_had(hosts: dict[str, bool | None], told: bool) -> None:
+def test_a_requirement_that_no_engine_meets_is_unavailable(hosts: dict[str, bool | None], told: bool) -> None:
     answered = {host: has for host, has in hosts.items() if has is not None}
     beforehand = engine_requirements.PlannedRequirements(tuple(hosts), answered)
     assert beforehand.why_not(PLAIN) == ""

@@ -67,7 +67,7 @@ def test_a_prefix_that_others_use_is_not_shown_only_what_belongs_to_codex(tmp_pa
     assert below(folder) == {"bin/codex", "bin/bwrap", "codex-resources/bwrap", "codex-package.json"}
 
 
-def test_what_changed_beside_a_program_is_copied_again(tmp_path: Path) -> None:
+def test_a_change_beside_a_program_is_copied_again(tmp_path: Path) -> None:
     usr = tmp_path / "usr"
     files(usr, "bin/codex", "bin/sh", "codex-resources/bwrap")
     before, _ = place_of(str(usr / "bin/codex"), "d1", tmp_path / "cache")
@@ -99,7 +99,7 @@ def test_a_password_file_that_is_as_asked_is_left_alone() -> None:
     assert changes(both(PASSWD.splitlines(keepends=True)[0]), NAMELESS) == {}
 
 
-def test_a_uid_loses_its_name_and_nobody_else_does() -> None:
+def test_only_the_requested_uid_loses_its_name() -> None:
     assert changes(both(), NAMELESS) == {"/etc/passwd": PASSWD.splitlines(keepends=True)[0]}
 
 
@@ -112,13 +112,13 @@ def test_a_uid_without_a_name_gets_one() -> None:
     assert changes(both(b"", b""), UserSpec(name="root"))["/etc/passwd"] == b"root:x:0:0::/root:/bin/sh\n"
 
 
-def test_what_is_no_text_in_a_password_file_stays() -> None:
+def test_binary_lines_of_a_password_file_stay() -> None:
     odd = b"caf\xe9:x:9:9::/:/bin/sh\n"
     assert changes(both(odd + PASSWD), NAMELESS)["/etc/passwd"] == odd + PASSWD.splitlines(keepends=True)[0]
 
 
 # ---- networks
-def test_networks_are_small_apart_and_in_a_range_that_nobody_routes() -> None:
+def test_networks_are_small_apart_and_in_an_unrouted_range() -> None:
     drawn = {networks._subnet() for _ in range(200)}
     assert len(drawn) > 150
     assert all(ipaddress.ip_network(one).subnet_of(networks.RANGE) for one in drawn)  # type: ignore[arg-type]

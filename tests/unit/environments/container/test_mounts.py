@@ -72,7 +72,7 @@ def asked(engine: FakeEngine, tmp_path: Path, supply: Mount, seen: VisibilityCac
     return str(mount["Type"])
 
 
-def test_that_an_engine_sees_our_files_is_proved_once(tmp_path: Path, supply: Mount) -> None:
+def test_an_engines_view_of_our_files_is_proved_once(tmp_path: Path, supply: Mount) -> None:
     engine, seen = FakeEngine(), VisibilityCache()
     assert [asked(engine, tmp_path, supply, seen) for _ in range(3)] == ["bind"] * 3
     assert engine.helpers == 1
@@ -98,7 +98,7 @@ def test_an_engine_that_was_gone_proves_it_again(tmp_path: Path, supply: Mount) 
     assert asked(engine, tmp_path, supply, seen) == "volume"
 
 
-def test_what_one_engine_sees_says_nothing_of_another(tmp_path: Path, supply: Mount) -> None:
+def test_the_view_of_one_engine_shows_nothing_about_another(tmp_path: Path, supply: Mount) -> None:
     seen, far = VisibilityCache(), FakeEngine(near=False)
     assert asked(FakeEngine(), tmp_path, supply, seen) == "bind"
     far.host = "unix:///far"

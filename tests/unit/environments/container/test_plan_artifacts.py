@@ -30,7 +30,7 @@ def test_everything_is_to_be_made_where_nothing_is(tmp_path: Path) -> None:
     assert [one.megabytes > 20 for one in found] == [True, False, True, False, False]  # the base is had once
 
 
-def test_what_the_lock_file_names_is_there(tmp_path: Path) -> None:
+def test_images_of_the_lock_file_are_present(tmp_path: Path) -> None:
     asked = specs(tmp_path)
     first = asked[0].container
     assert first is not None

@@ -53,7 +53,7 @@ def test_an_engine_is_known_by_what_it_says_of_its_parts() -> None:
 
 # ---- what cannot be had
 @pytest.mark.parametrize("words", [{"seccomp": ""}, {"network": "own"}])
-def test_what_is_dockers_own_is_not_had_of_podman(words: dict[str, Any]) -> None:
+def test_dockers_own_features_are_unavailable_with_podman(words: dict[str, Any]) -> None:
     with pytest.raises(Unavailable) as caught:
         podman.refuse(asked(**words), gives=nobody_asks, where="unix:///p.sock")
     assert "mine" in caught.value.what and caught.value.where == "unix:///p.sock"
@@ -69,11 +69,11 @@ def test_a_capability_that_would_be_in_force_is_not_given_to_a_user() -> None:
 
 
 @pytest.mark.parametrize("spec", [asked(), asked(cap_add=("ALL",)), asked(uid=1000, cap_drop=("ALL",))])
-def test_root_and_who_has_none_is_had_whatever_podman_gives(spec: ContainerSpec) -> None:
+def test_root_and_a_user_without_a_name_are_available_with_every_podman(spec: ContainerSpec) -> None:
     podman.refuse(spec, gives=nobody_asks, where="unix:///p.sock")
 
 
-def test_which_shipped_profiles_are_had_by_debians_podman() -> None:
+def test_shipped_profiles_that_debians_podman_provides() -> None:
     had: dict[int, set[str]] = {0: set(), 1000: set()}
     for uid, names in had.items():
         for name in SHIPPED.values("profiles"):
@@ -93,14 +93,14 @@ def test_which_shipped_profiles_are_had_by_debians_podman() -> None:
 
 
 # ---- its words
-def test_it_is_told_by_an_option_what_is_shown() -> None:
+def test_a_value_is_passed_as_an_option_and_read_back() -> None:
     shown, hidden = told(asked(masked_paths=False)), told(asked())
     assert "unmask=ALL" in shown["SecurityOpt"]
     assert not {"MaskedPaths", "ReadonlyPaths"} & {*shown, *hidden}
     assert "unmask=ALL" not in hidden["SecurityOpt"]
 
 
-def test_what_it_reads_otherwise_than_docker_is_not_said_to_it() -> None:
+def test_options_with_another_meaning_than_for_docker_are_not_passed() -> None:
     assert told(asked(no_new_privileges=True))["SecurityOpt"] == ["seccomp=unconfined", "no-new-privileges"]
 
 

@@ -69,14 +69,14 @@ def test_no_profile_takes_the_container_of_another_for_its_own(user: str) -> Non
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_a_user_is_told_from_another(name: str) -> None:
+def test_a_user_is_distinguished_from_another(name: str) -> None:
     for asked, there in permutations(USERS, 2):
         assert differences(expected(spec(SHIPPED.profile(name), asked)), FACTS[name, there])
     unnamed = differences(expected(spec(SHIPPED.profile(name), "u1000-nopasswd")), FACTS[name, "u1000"])
     assert any(one.startswith("user_name: ") for one in unnamed)
 
 
-def test_a_wish_that_was_ignored_is_told_with_what_was_asked_and_what_was_found() -> None:
+def test_an_ignored_setting_is_reported_with_the_requested_and_the_found_value() -> None:
     facts = {**FACTS["docker-default", "root"], "apparmor_profile": ""}
     with pytest.raises(ConfigMismatch) as raised:
         check(spec(Profile(name="mine", apparmor="nosuch")), facts, nested=lambda: False)
@@ -85,7 +85,7 @@ def test_a_wish_that_was_ignored_is_told_with_what_was_asked_and_what_was_found(
     check(spec(Profile(name="mine", apparmor="nosuch")), {**facts, "apparmor_profile": "nosuch (enforce)"}, nested=bool)
 
 
-def test_a_fact_that_nobody_told_is_no_agreement() -> None:
+def test_a_missing_fact_is_no_agreement() -> None:
     facts = dict(FACTS["docker-default", "root"])
     del facts["seccomp"]
     wrong = differences(expected(spec(SHIPPED.profile("docker-default"))), facts)
@@ -221,19 +221,19 @@ def test_a_filter_is_given_a_mark_that_is_made_of_its_text() -> None:
 @pytest.mark.parametrize(
     "text", ["/etc/passwd", "unconfined,apparmor=x", "[]", "../seccomp/deny-mount.json", "unconfined\n"]
 )
-def test_what_is_no_filter_is_no_profile(text: str) -> None:
+def test_an_invalid_filter_is_no_profile(text: str) -> None:
     with pytest.raises(ValueError, match="seccomp"):
         Profile(name="mine", seccomp=text)
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{}]}'])
-def test_what_is_half_a_filter_is_not_given_to_an_engine(text: str) -> None:
+def test_half_a_filter_is_not_given_to_an_engine(text: str) -> None:
     with pytest.raises(InputError, match="seccomp"):
         config(seccomp=text)
 
 
 # ---- what an engine is asked for
-def test_nobody_is_privileged_and_capabilities_are_named_one_by_one() -> None:
+def test_no_container_is_privileged_and_capabilities_are_named_one_by_one() -> None:
     for name in NAMES:
         found = spec(SHIPPED.profile(name)).container
         assert found is not None
@@ -263,7 +263,7 @@ def test_an_apparmor_profile_is_a_name(name: str) -> None:
         Profile(name="mine", apparmor=name)
 
 
-def test_a_profile_of_a_users_own_that_is_none_is_told_with_its_place(tmp_path: Path) -> None:
+def test_an_invalid_profile_of_a_user_is_reported_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "profiles").mkdir()
     (tmp_path / "profiles" / "mine.toml").write_text('summary = "x"\ncap_add = ["--privileged"]\n')
     with pytest.raises(InputError) as raised:
@@ -285,7 +285,7 @@ def test_a_profile_of_a_users_own_that_is_none_is_told_with_its_place(tmp_path: 
         {"Type": "tmpfs", "Target": "/opt/tools/x", "ReadOnly": True},
     ],
 )
-def test_nothing_is_mounted_but_folders_of_ours_to_be_read(mount: dict[str, Any]) -> None:
+def test_only_our_folders_are_mounted_and_read_only(mount: dict[str, Any]) -> None:
     found = spec(Profile(name="mine")).container
     assert found is not None
     with pytest.raises(HarnessError, match="mount"):
@@ -302,7 +302,7 @@ def test_our_own_mounts_are_let_through() -> None:
     assert host_config.host_config(found, mounts)["Mounts"] == mounts
 
 
-def test_only_a_network_of_ours_is_joined() -> None:
+def test_only_our_own_network_is_joined() -> None:
     found = spec(SHIPPED.profile("own-network")).container
     assert found is not None
     assert host_config.host_config(found, [], network="codexsandbox-12ab34cd")["NetworkMode"] == "codexsandbox-12ab34cd"

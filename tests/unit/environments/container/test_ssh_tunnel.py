@@ -49,12 +49,12 @@ def test_an_address_becomes_words(host: str, expected: list[str]) -> None:
         "ssh://a@b@c",
     ],
 )
-def test_what_is_no_address_is_no_argument(host: str) -> None:
+def test_an_invalid_address_is_no_argument(host: str) -> None:
     with pytest.raises(InputError):
         words(host, HERE, 60)
 
 
-def test_ssh_asks_nobody_and_shares_no_connection() -> None:
+def test_ssh_prompts_for_nothing_and_shares_no_connection() -> None:
     assert {"BatchMode=yes", "ControlPath=none", "ExitOnForwardFailure=yes"} < {*words("ssh://h", HERE, 60)}
 
 

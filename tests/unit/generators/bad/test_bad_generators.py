@@ -56,7 +56,7 @@ def test_every_promise_has_one_that_breaks_it() -> None:
     assert caught == PROMISES
 
 
-def test_names_are_told_apart_and_each_says_what_is_wrong() -> None:
+def test_names_are_distinct_and_each_says_its_mistake() -> None:
     assert len({bad.name for bad in BAD}) == len({bad.wrong for bad in BAD}) == len(BAD)
     assert all(callable(function(bad)) for bad in BAD)
     assert [bad.name for bad in named(["idle", "grows"])] == ["grows", "idle"]
@@ -64,7 +64,7 @@ def test_names_are_told_apart_and_each_says_what_is_wrong() -> None:
         named(["idle", "nobody"])
 
 
-def test_whoever_is_prevented_is_caught_by_nothing_else() -> None:
+def test_a_prevented_generator_is_caught_by_no_other_promise() -> None:
     assert {bad.kind == "prevented" for bad in BAD if not bad.caught_by} == {True}
     assert {bad.caught_by for bad in BAD if bad.kind == "prevented"} == {()}
 
@@ -112,7 +112,7 @@ def test_unconfined_the_real_home_is_written(asked: Request, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("bad", named(["deletes-what-follows", "gives-up-on-moved-marks"]), ids=lambda bad: bad.name)
-def test_what_another_writer_left_costs_the_user_something(bad: Bad, tmp_path: Path) -> None:
+def test_a_leftover_of_another_writer_costs_the_user_a_key(bad: Bad, tmp_path: Path) -> None:
     assert bad.config is not None
     config = home(tmp_path, bad.config)
     generate = function(bad)
@@ -139,7 +139,7 @@ def test_without_its_marks_a_key_comes_a_second_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
-def test_what_the_good_one_declines_a_bad_one_declines_too(bad: Bad, tmp_path: Path) -> None:
+def test_a_bad_generator_declines_the_same_cases_as_the_good_one(bad: Bad, tmp_path: Path) -> None:
     """Each has its one flaw and no other."""
     if bad.name in (
         "hangs",

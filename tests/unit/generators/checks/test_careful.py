@@ -28,7 +28,7 @@ from tests.unit.generators.builders import (
 SKILLS = {"@HOME@/.tool/skills/a.md": state(b"a"), "@HOME@/.tool/skills": FileState(kind="dir")}
 
 
-def test_what_is_installed_on_an_empty_home_too_is_no_litter() -> None:
+def test_files_installed_on_an_empty_home_too_are_no_leftovers() -> None:
     told = with_files(files(USER), files(GOOD) | SKILLS, installed=("@HOME@/.tool/", "@HOME@/.tool/skills/"))
     (one,) = no_leftovers(told, ANY)
     assert one.held and one.control_held
@@ -36,7 +36,7 @@ def test_what_is_installed_on_an_empty_home_too_is_no_litter() -> None:
     assert reasons(no_leftovers(with_files(files(USER), files(GOOD) | SKILLS), ANY)) == {"left-behind"}
 
 
-def test_what_is_installed_behind_a_linked_home_of_codex_is_no_litter() -> None:
+def test_files_installed_behind_a_linked_home_of_codex_are_no_leftovers() -> None:
     linked = {"@CODEX_HOME@": FileState(kind="symlink", target="dotfiles/codex")}
     before = {**linked, "@HOME@/dotfiles/codex/config.toml": state(USER)}
     after = {**linked, "@HOME@/dotfiles/codex/config.toml": state(GOOD)}
@@ -78,7 +78,7 @@ def test_marks_that_are_only_inferred_are_not_missed_in_a_file_that_is_edited_in
         (USER, USER + b"a = '''\n" + BLOCK + b"'''\n", "inside-a-string"),
     ],
 )
-def test_what_is_wrong_with_inferred_marks_is_found_all_the_same(before: bytes, after: bytes, reason: str) -> None:
+def test_a_mistake_with_inferred_marks_is_found_all_the_same(before: bytes, after: bytes, reason: str) -> None:
     assert reasons(one_marker_pair(case_run(before, after), ANY)) == {reason}
 
 
@@ -87,13 +87,13 @@ OF_CODEX = {"@CODEX_HOME@/tmp/arg0-linux/codex-arg0LK2sbn/.lock": state(b"")}
 
 
 @pytest.mark.parametrize(("code", "words"), [(3, "it declined with 3, wrote nothing,"), (0, "no file was changed,")])
-def test_what_each_call_of_codex_makes_is_not_told_as_a_generators_work(code: int, words: str) -> None:
+def test_files_of_each_call_of_codex_do_not_count_as_a_generators_work(code: int, words: str) -> None:
     told = with_files(files(USER), files(USER) | OF_CODEX)
     runs = tuple(msgspec.structs.replace(one, code=code, stderr="no") for one in told.runs)
     assert words in agrees(msgspec.structs.replace(told, runs=runs), ANY)[0].saw
 
 
-def test_a_generator_that_declines_is_told_with_the_files_that_it_wrote_meanwhile() -> None:
+def test_a_declining_generator_is_reported_with_the_files_that_it_wrote_meanwhile() -> None:
     more = {f"@HOME@/.tool/{number}": state(b"x") for number in range(430)}
     told = with_files(files(USER), files(USER) | more)
     runs = tuple(msgspec.structs.replace(one, code=3, stderr="no") for one in told.runs)
@@ -104,7 +104,7 @@ def test_a_generator_that_declines_is_told_with_the_files_that_it_wrote_meanwhil
     assert words in skips(second_run_same(told, ANY))
 
 
-def test_a_generator_that_declines_and_writes_nothing_is_told_so() -> None:
+def test_a_generator_that_declines_and_writes_nothing_is_reported() -> None:
     told = ended(USER, code=3, stderr="no")
     assert "wrote nothing" in skips(one_marker_pair(told, MARKED))
     assert "wrote nothing" in skips(second_run_same(told, ANY))

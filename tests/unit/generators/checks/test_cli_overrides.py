@@ -52,7 +52,7 @@ def test_an_override_is_read_as_codex_reads_it(text: str, path: tuple[str, ...],
         (("--search", "read-only", "-"), {}),
     ],
 )
-def test_a_word_means_the_setting_that_it_stands_for(argv: tuple[str, ...], data: dict[str, Any]) -> None:
+def test_an_option_means_its_setting(argv: tuple[str, ...], data: dict[str, Any]) -> None:
     assert words(argv).layer == data
 
 

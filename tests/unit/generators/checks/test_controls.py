@@ -106,9 +106,7 @@ def remain(more: Control) -> tuple[Finding, ...]:
 
 
 @pytest.mark.parametrize("replace", [blind("value-changed", "comment-lost"), startled])
-def test_what_must_remain_is_missed_where_it_is_not_and_nowhere_else(
-    replace: Replace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_part_is_found_only_where_it_is_missing(replace: Replace, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [one.control_held for one in remain(Control("so", True))] == [True, True]
     assert [one.control_held for one in remain(Control("not so", False))] == [False, False]
     for name in ("unlike", "gone"):
@@ -116,12 +114,12 @@ def test_what_must_remain_is_missed_where_it_is_not_and_nowhere_else(
     assert [one.control_held for one in remain(Control("so", True))] == [False, False]
 
 
-def test_of_comments_that_say_the_same_each_one_must_remain() -> None:
+def test_each_of_several_equal_comments_must_remain() -> None:
     assert [one.reason for one in remaining_content.gone(("# x", "# x"), b"# x\n", "")] == ["comment-lost"]
     assert not list(remaining_content.gone(("# x", "# x"), b"# x\n\na = 1 # x\n", ""))
 
 
-def test_of_nothing_that_must_remain_and_of_files_that_nobody_can_read_nothing_is_said() -> None:
+def test_without_a_part_to_keep_or_a_readable_file_there_is_no_finding() -> None:
     so = Control("so", True)
     none: dict[tuple[str, ...], Any] = {}
     unread = case_run(b"", b"a = 1\n", b"a =\n", b"a = 1\n")

@@ -70,7 +70,7 @@ def profile(**words: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_mode_and_a_network_come_from_whatever_word_decides(data: dict[str, Any], mode: str, network: bool) -> None:
+def test_a_mode_and_a_network_come_from_the_deciding_option(data: dict[str, Any], mode: str, network: bool) -> None:
     assert (of(data).mode, of(data).network) == (mode, network)
 
 
@@ -115,7 +115,7 @@ def test_the_later_layer_decides_and_folders_of_the_arguments_come_to_those_of_t
     assert found(user, "-p", "mine", "-s", "read-only", more=chosen).mode == "read-only"
 
 
-def test_what_the_user_has_said_in_a_profile_that_is_not_in_force_is_said() -> None:
+def test_a_value_in_a_profile_that_is_not_in_force_is_named() -> None:
     data = profile(filesystem={ROOT: "write"}, network={"enabled": True}) | {"sandbox_mode": "read-only"}
     del data["default_permissions"]
     told = said((Layer(name="file", data=data),))
@@ -136,5 +136,5 @@ def test_what_the_user_has_said_in_a_profile_that_is_not_in_force_is_said() -> N
         ("../x", "/stage/x"),
     ],
 )
-def test_the_folder_that_a_root_stands_for(root: str, folder: str) -> None:
+def test_the_folder_of_a_root(root: str, folder: str) -> None:
     assert place(root, WORLD) == folder

@@ -19,7 +19,7 @@ def keeping(before: bytes, after: str | bytes, *, row: DecisionRow = KEEPS) -> C
     return case_run(before, text, wish=asked("@ROOT0@"), row=row, alone=WW.encode())
 
 
-def test_what_the_user_granted_may_stay_where_it_is_kept() -> None:
+def test_a_grant_by_the_user_may_stay_if_it_is_kept() -> None:
     assert held(grants_no_more(keeping(MINE, WW), ANY))
     assert held(grants_no_more(keeping(b"", WW), ANY))
     assert held(argv_as_codex_reads(kept_argv(MODE), ANY))
@@ -33,7 +33,7 @@ def test_what_the_user_granted_may_stay_where_it_is_kept() -> None:
         (table("/", more="network_access = true\n"), "whole-machine"),
     ],
 )
-def test_what_is_kept_is_neither_more_nor_less(after: str, reason: str) -> None:
+def test_a_kept_policy_is_neither_more_nor_less(after: str, reason: str) -> None:
     assert reasons(grants_no_more(keeping(MINE, after.encode()), ANY)) == {reason}
 
 

@@ -162,7 +162,7 @@ def profile(filesystem: str, extends: str = ":workspace") -> tuple[str, ...]:
 
 @pytest.mark.parametrize("filesystem", WHOLE_MACHINE)
 @pytest.mark.parametrize("extends", [":workspace", ":read-only"])
-def test_a_profile_that_opens_the_whole_machine_is_a_leak_in_whatever_words(filesystem: str, extends: str) -> None:
+def test_a_profile_that_opens_the_whole_machine_is_a_leak_in_every_spelling(filesystem: str, extends: str) -> None:
     """As the real Codex was seen to read them."""
     asks = READ_ONLY if extends == ":read-only" else None
     told = msgspec.structs.replace(ended_story(profile(filesystem, extends), asked()), row=asks)
@@ -190,7 +190,7 @@ def test_a_profile_that_opens_what_was_asked_is_none(filesystem: str) -> None:
 
 
 @pytest.mark.parametrize("filesystem", ['{":workspace_roots"="write"}', '{"/stage/workspace"={"."="write"}}'])
-def test_where_nothing_may_be_written_the_workspace_may_not_either(filesystem: str) -> None:
+def test_if_no_write_is_allowed_the_workspace_is_read_only_too(filesystem: str) -> None:
     told = msgspec.structs.replace(ended_story(profile(filesystem, ":read-only"), asked()), row=READ_ONLY)
     assert reasons(argv_as_codex_reads(told, ANY)) == {"root-added"}
     assert reasons(grants_no_more(told, ANY)) == {"not-asked"}
@@ -242,7 +242,7 @@ def test_without_arguments_nothing_can_be_read() -> None:
     assert "no arguments" in skips(argv_as_codex_reads(case_run(b"", b"a = 1\n"), ANY))
 
 
-def test_what_nobody_said_of_the_network_is_the_users() -> None:
+def test_an_unmentioned_network_is_the_users() -> None:
     before = b"[sandbox_workspace_write]\nnetwork_access = true\n"
     assert held(argv_as_codex_reads(ended_story(MODE, asked(network=None), before), ANY))
     assert reasons(argv_as_codex_reads(ended_story(MODE, asked(), before), ANY)) == {"another-network"}
@@ -276,7 +276,7 @@ def table(*paths: str, more: str = "") -> str:
         (table("/"), asked("/")),
     ],
 )
-def test_what_covers_the_wish_and_no_more_passes(text: str, intent: Intent) -> None:
+def test_a_policy_that_covers_the_intent_and_no_more_passes(text: str, intent: Intent) -> None:
     assert held(grants_no_more(granting(text, intent), ANY))
 
 
@@ -300,7 +300,7 @@ def test_too_much_and_too_little_are_found(text: str, intent: Intent, reason: st
     assert reason in reasons(grants_no_more(granting(text, intent), ANY))
 
 
-def test_what_the_user_granted_is_the_users() -> None:
+def test_a_grant_by_the_user_is_the_users() -> None:
     before = table("/mine", more="network_access = true\n").encode()
     one = case_run(
         before, before.replace(b'["/mine"]', f'["/mine", "{ROOT0}"]'.encode()), wish=asked("@ROOT0@", network=None)
@@ -317,7 +317,7 @@ def test_one_that_has_nothing_to_do_with_policies_grants_nothing() -> None:
     assert held(grants_no_more(case_run(free, free + server, alone=server, wish=asked("@ROOT0@")), ANY))
 
 
-def test_who_changes_a_policy_of_the_users_has_made_it_its_business() -> None:
+def test_a_generator_that_changes_a_policy_of_the_users_is_responsible_for_it() -> None:
     """Though it writes none where there is no file."""
     server = b'[mcp_servers.demo]\ncommand = "x"\n'
     before = table("/mine", more="network_access = true\n").encode()
@@ -346,7 +346,7 @@ def test_a_broken_file_grants_nothing_that_could_be_read() -> None:
     assert WORLD["ROOT0"] == ROOT0
 
 
-def test_what_the_user_granted_in_words_that_were_not_in_force_is_the_users() -> None:
+def test_a_grant_by_the_user_in_words_that_were_not_in_force_is_the_users() -> None:
     before = b'[sandbox_workspace_write]\nnetwork_access = true\nwritable_roots = ["/mine"]\n'
     told = case_run(before, WW.encode() + before, wish=asked(network=None))
     assert held(grants_no_more(told, ANY))

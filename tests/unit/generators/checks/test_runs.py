@@ -48,7 +48,7 @@ from tests.unit.generators.builders import (
 # ---- P1
 
 
-def test_what_was_done_and_what_was_declined_with_a_reason_agree() -> None:
+def test_a_result_and_a_reasoned_refusal_agree_with_the_exit() -> None:
     assert held(agrees(case_run(USER, GOOD), ANY))
     assert held(agrees(ended(USER, code=3, reason="a block without end"), Declaration(refuse_exit=(3,))))
     assert held(agrees(ended(USER, argv=("-c", "a=1")), ANY))
@@ -76,7 +76,7 @@ def test_an_exit_that_is_not_what_was_done_is_found(
     assert reasons(agrees(ended(USER, **words), declaration)) == {reason}
 
 
-def test_what_did_nothing_says_what_was_called_and_what_was_made_instead() -> None:
+def test_a_run_without_effect_names_its_calls_and_the_files_made_instead() -> None:
     call = CodexLaunch(argv=("mcp", "add", "demo"), work=False)
     (row,) = agrees(ended(USER, launches=(call,)), ANY)
     assert row.reason == "did-nothing" and "exit 0" in row.saw and "(codex mcp add demo)" in row.saw
@@ -98,7 +98,7 @@ def test_a_generator_that_declines_where_nothing_is_in_its_way_is_found() -> Non
     assert held(agrees(msgspec.structs.replace(declined, row=DecisionRow(expect=ExpectedPolicy(refuses=True))), ANY))
 
 
-def test_of_a_platform_a_declaration_that_names_none_promises_nothing_but_its_rows_do() -> None:
+def test_a_declaration_without_platforms_promises_nothing_for_a_platform_but_its_rows_do() -> None:
     there = ended(None, after=GOOD)
     darwin = msgspec.structs.replace(there, wish=Intent(platform="darwin"))
     assert held(agrees(darwin, ANY))
@@ -180,7 +180,7 @@ def test_one_that_declines_its_own_work_is_found() -> None:
     assert reasons(second_run_same(case_run(USER, USER, runs=runs), ANY)) == {"declines-its-own"}
 
 
-def test_what_did_not_run_twice_cannot_be_compared() -> None:
+def test_a_single_run_cannot_be_compared() -> None:
     assert skips(second_run_same(case_run(USER, GOOD, runs=(run(GOOD),)), ANY))
     assert skips(second_run_same(ended(USER, code=3, reason="no"), ANY))
     assert skips(third_run_same(ended(USER, ended="timeout"), ANY))
@@ -311,7 +311,7 @@ def test_a_single_mark_above_the_block_is_counted_too() -> None:
     assert reasons(one_marker_pair(case_run(b"", block + block, alone=block), single)) == {"two-blocks"}
 
 
-def test_what_marks_nothing_cannot_be_asked() -> None:
+def test_a_generator_without_marks_cannot_be_asked() -> None:
     assert "`markers`" in skips(one_marker_pair(case_run(USER, b"a = 1\n", alone=b"a = 1\n"), ANY))
 
 
@@ -336,13 +336,13 @@ def test_a_run_that_does_not_end_is_found(words: dict[str, Any], reason: str) ->
     assert reasons(ends_by_itself(ended(USER, **words), ANY)) == {reason}
 
 
-def test_what_is_reached_for_outside_is_found_and_unconfined_proves_nothing() -> None:
+def test_an_outside_access_is_found_and_an_unconfined_run_proves_nothing() -> None:
     assert reasons(stays_inside(ended(USER, strayed=("~/.ssh/id",)), ANY)) == {"reached-outside"}
     assert "not confined" in skips(stays_inside(case_run(USER, GOOD, confined=""), ANY))
     assert "the environment c" in skips(stays_inside(case_run(USER, GOOD, confined="the environment c"), ANY))
 
 
-def test_the_wish_says_on_which_platform() -> None:
+def test_the_intent_names_the_platform() -> None:
     darwin = case_run(USER, GOOD, wish=Intent(platform="darwin"))
     assert reasons(agrees(darwin, Declaration(platforms=("wsl",)))) == {"should-have-declined"}
     assert held(agrees(darwin, Declaration(platforms=("darwin",))))
@@ -354,16 +354,16 @@ def test_a_file_that_is_gone_or_a_folder_now_is_found() -> None:
         assert reasons(mode_owner_links(with_files(files(USER), now), ANY)) == {"file-replaced"}
 
 
-def test_what_a_dangling_link_leads_to_now_is_the_generators_to_make() -> None:
+def test_the_target_of_a_dangling_link_is_the_generators_to_make() -> None:
     dangling = {CONFIG: FileState(kind="symlink", target="/stage/home/elsewhere.toml")}
     made = dangling | {"@HOME@/elsewhere.toml": state(GOOD, mode=0o100600)}
     assert held(mode_owner_links(with_files(dangling, made), ANY))
 
 
 @pytest.mark.parametrize("check", [mode_owner_links, second_run_same, third_run_same, does_not_grow, same_meaning])
-def test_of_one_that_did_not_end_nothing_is_told_but_that(check: Any) -> None:
+def test_a_run_that_did_not_end_has_only_that_finding(check: Any) -> None:
     assert "timeout" in skips(check(ended(USER, ended="timeout"), ANY))
 
 
-def test_what_means_the_same_again_is_not_asked_of_who_writes_no_file() -> None:
+def test_a_generator_that_writes_no_file_is_not_asked_for_the_same_meaning() -> None:
     assert "writes no file" in skips(same_meaning(case_run(None, None, runs=(run(None, argv=("-c", "a=b")),) * 3), ANY))

@@ -46,7 +46,7 @@ def test_comments_in_another_order_are_found() -> None:
         ("a = 1\n\n# x\n", "# x\n\na = 1\n", "comment-moved"),
     ],
 )
-def test_of_comments_with_the_same_words_each_one_counts_and_a_free_one_has_its_place(
+def test_each_of_several_equal_comments_counts_and_a_free_one_has_its_place(
     before: str, after: str, reason: str
 ) -> None:
     assert reasons(comments_kept(case_run(before.encode(), BLOCK + after.encode()), ANY)) == {reason}
@@ -66,7 +66,7 @@ def test_a_comment_goes_with_what_the_generator_may_replace_and_with_nothing_els
     }
 
 
-def test_what_a_free_comment_stands_before_is_told_by_the_users_statements_alone() -> None:
+def test_the_place_of_a_free_comment_depends_on_the_users_statements_alone() -> None:
     before = b"# about all\n\n" + BLOCK.replace(b"# END", b"old = 1\n# END") + b"a = 1\n"
     marked = Declaration(markers=(Marker(begin="# BEGIN x", end="# END x"),))
     for after in (BLOCK + b"# about all\n\na = 1\n", b"# about all\n\n" + BLOCK + b"a = 1\n"):
@@ -81,7 +81,7 @@ def test_a_free_comment_keeps_its_place_among_the_users_own_statements_alone() -
     assert reasons(comments_kept(case_run(before, BLOCK + b"a = 1\n# about all\n"), ANY)) == {"comment-moved"}
 
 
-def test_what_looks_like_a_comment_in_a_string_is_none() -> None:
+def test_a_hash_in_a_string_is_no_comment() -> None:
     before = b"a = '''\n# no comment\n'''\nb = \"# neither\"\n"
     assert "no comments" in skips(comments_kept(case_run(before, BLOCK + before), ANY))
 
@@ -153,7 +153,7 @@ def test_lines_that_end_as_they_did_pass(before: bytes, after: bytes) -> None:
     assert held(line_ends_kept(case_run(before, after), ANY))
 
 
-def test_how_the_lines_of_its_own_block_end_is_its_own_affair() -> None:
+def test_the_line_ends_of_its_own_block_are_free() -> None:
     block = BLOCK.replace(b"\n", b"\r\n")
     assert held(line_ends_kept(case_run(block + b"a = 1\r\n", BLOCK + b"a = 1\r\n"), ANY))
     assert reasons(line_ends_kept(case_run(block + b"a = 1\r\n", BLOCK + b"a = 1\n"), ANY)) == {"crlf-lost"}

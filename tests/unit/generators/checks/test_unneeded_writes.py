@@ -51,7 +51,7 @@ def test_another_file_that_codex_reads_counts_too() -> None:
         ((FIRST,), "no third run"),
     ],
 )
-def test_where_it_cannot_be_asked_the_reason_is_told(after: tuple[Files, ...], why: str) -> None:
+def test_an_unanswerable_question_has_its_reason(after: tuple[Files, ...], why: str) -> None:
     assert why in skips(touches_nothing(told(*after), ANY))
 
 

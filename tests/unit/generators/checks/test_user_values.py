@@ -81,7 +81,7 @@ def test_another_spelling_of_the_same_value_is_the_same_value(before: str, after
     assert held(values_kept(case_run(before.encode(), after.encode()), ANY))
 
 
-def test_what_the_generator_declares_it_may_change() -> None:
+def test_declared_keys_may_change() -> None:
     before, after = b'sandbox_mode = "read-only"\na = 1\n', b'sandbox_mode = "workspace-write"\na = 1\n'
     assert held(values_kept(case_run(before, after, alone=None), Declaration(owns=("sandbox_mode",))))
     assert reasons(values_kept(case_run(before, after), Declaration(owns=("other.*",)))) == {"value-changed"}
@@ -89,7 +89,7 @@ def test_what_the_generator_declares_it_may_change() -> None:
     assert "`owns`" in skips(values_kept(case_run(before, after, alone=None), ANY))
 
 
-def test_what_is_lost_beside_a_key_that_may_be_its_own_is_lost() -> None:
+def test_a_key_that_is_lost_beside_an_owned_one_is_lost() -> None:
     """Without a declaration a changed value may be the generator's; a missing one, or one beside it, is the user's."""
     before = b"a = 1\nb = 2\n"
     assert reasons(values_kept(case_run(before, b"a = 3\n", alone=None), ANY)) == {"key-lost"}
@@ -98,7 +98,7 @@ def test_what_is_lost_beside_a_key_that_may_be_its_own_is_lost() -> None:
     assert [(one.reason, "b = int 2" in one.saw) for one in told] == [("key-lost", True)]
 
 
-def test_where_there_is_nothing_of_the_users_to_keep_nothing_is_held() -> None:
+def test_without_keys_of_the_users_the_check_is_skipped() -> None:
     assert "no keys" in skips(values_kept(case_run(BLOCK, BLOCK), ANY))
     assert "not TOML" in skips(values_kept(case_run(b"a =\n", BLOCK), ANY))
 
@@ -121,7 +121,7 @@ def test_a_key_is_captured_only_where_it_is_found_again_and_not_as_the_generator
     assert reasons(values_kept(case_run(b"[tui]\nmodel = 'm'\n", swallowed), owner)) == {"captured"}
 
 
-def test_a_wildcard_stands_for_one_word_and_an_owned_table_for_all_of_it() -> None:
+def test_a_wildcard_matches_one_part_and_an_owned_table_every_part() -> None:
     before = b'[mcp_servers.a]\ncommand = "x"\n[mcp_servers.a.env]\nK = "v"\n[other]\nb = 1\n'
     after = b"[other]\nb = 1\n"
     assert held(values_kept(case_run(before, after), Declaration(authoritative=("mcp_servers",))))
@@ -129,7 +129,7 @@ def test_a_wildcard_stands_for_one_word_and_an_owned_table_for_all_of_it() -> No
     assert reasons(values_kept(case_run(before, after), Declaration(owns=("mcp_servers.b",)))) == {"key-lost"}
 
 
-def test_what_a_later_run_destroys_is_found_too() -> None:
+def test_a_loss_in_a_later_run_is_found_too() -> None:
     assert reasons(values_kept(case_run(USER, GOOD, GOOD, BLOCK), ANY)) == {"key-lost"}
 
 
@@ -175,7 +175,7 @@ def test_a_broken_file_is_left_alone_by_one_that_says_so() -> None:
     assert held(parses(case_run(broken, BLOCK + b"a = 2\n"), ANY)), "repaired"
 
 
-def test_who_repairs_a_broken_file_by_emptying_it_is_found() -> None:
+def test_a_repair_of_a_broken_file_by_emptying_it_is_found() -> None:
     broken = b"a = 1\na = 2\n[t]\nb = 1\n"
     assert reasons(parses(case_run(broken, BLOCK), ANY)) == {"broken-and-wiped"}
     assert reasons(parses(case_run(broken, BLOCK + b"a = 1\n"), ANY)) == {"broken-and-wiped"}
@@ -212,7 +212,7 @@ def test_a_key_that_the_declaration_does_not_know_is_found() -> None:
     assert reasons(own_place(case_run(b"[tui]\n", BLOCK + b"[tui]\n" + below), owner)) == {"captured"}
 
 
-def test_what_nobody_has_seen_alone_cannot_be_looked_for() -> None:
+def test_without_a_lone_run_the_check_is_skipped() -> None:
     assert "without a file" in skips(own_place(case_run(USER, GOOD, alone=None), ANY))
     assert held(own_place(case_run(None, BLOCK, alone=None), ANY)), "there was nothing of the user's: that is it"
 
@@ -228,7 +228,7 @@ def test_a_block_that_was_captured_may_be_taken_from_there() -> None:
     assert reasons(values_kept(case_run(inside, BLOCK), ANY)) == {"key-lost"}, "a key of the user's inside of the block"
 
 
-def test_what_a_broken_file_held_is_known_when_it_is_repaired() -> None:
+def test_the_content_of_a_broken_file_is_known_when_it_is_repaired() -> None:
     owner = Declaration(owns=("sandbox_mode", "sandbox_workspace_write"))
     before = BLOCK + BLOCK + b"model = 1\ninline = {a = 1}\n[[t]]\nb = 1\n"
     assert held(own_place(case_run(before, BLOCK + b"model = 1\ninline = {a = 1}\n[[t]]\nb = 1\n"), owner))
@@ -252,7 +252,7 @@ def test_faults_of_one_kind_are_one_row() -> None:
     assert (row.reason, "(and 2 more" in row.saw) == ("key-lost", True)
 
 
-def test_what_was_no_toml_and_is_none_now_is_told_once() -> None:
+def test_a_file_that_was_and_is_invalid_toml_is_reported_once() -> None:
     assert "generator.parses" in skips(own_place(case_run(b"a =\n", BLOCK + b"a =\n"), ANY))
 
 
@@ -284,5 +284,5 @@ def test_in_a_file_that_is_no_toml_no_key_is_at_its_place() -> None:
     assert ["(line 2" in one.saw for one in found] == [True]
 
 
-def test_where_a_key_belongs_is_not_asked_of_who_writes_no_toml_or_no_file() -> None:
+def test_the_place_of_a_key_is_not_checked_for_a_writer_of_no_toml_or_no_file() -> None:
     assert "generator.parses" in skips(own_place(case_run(USER, GOOD, alone=b"[[torn\n"), ANY))

@@ -45,7 +45,7 @@ def test_a_whole_file_at_every_moment_holds() -> None:
     assert verdict(judged([round_of(seen(OLD, NEW), GOOD)], [CAUGHT], CONFIG)) == (True, True, {""})
 
 
-def test_strace_sees_what_nobody_has_read() -> None:
+def test_strace_sees_states_that_the_watcher_missed() -> None:
     held, control, why = verdict(judged([round_of(seen(OLD, NEW), TORN)], [CAUGHT], CONFIG))
     assert (held, control, why) == (False, True, {"emptied-first", "written-in-place"})
 
@@ -79,7 +79,7 @@ def why(*calls: Syscall, there: bool = True) -> list[str]:
     return [fault.reason for fault in in_place(calls, CONFIG, there=there)]
 
 
-def test_a_file_that_is_taken_away_first_is_missed_by_somebody() -> None:
+def test_a_file_that_is_removed_first_is_missed_by_a_reader() -> None:
     assert why(call("unlink", CONFIG), call("rename", TMP, CONFIG)) == ["taken-away"]
     assert why(call("rename", CONFIG, f"{CONFIG}.bak"), call("rename", TMP, CONFIG)) == ["taken-away"]
     assert why(call("rename", HOME, "/elsewhere")) == ["taken-away"]

@@ -53,24 +53,24 @@ def test_both_may_not_decline() -> None:
     assert "both-declined" in reasons(ConcurrentPair(one=play, other=play), alone=ADDS)
 
 
-def test_a_mixture_is_told() -> None:
+def test_a_mixture_is_reported() -> None:
     assert reasons(pair(OTHER + b"\n = true\n")) == {"half-a-file"}
 
 
-def test_a_file_that_is_gone_is_told() -> None:
+def test_a_missing_file_is_reported() -> None:
     assert reasons(pair(None)) == {"file-lost"}
 
 
-def test_what_the_user_wrote_is_missed() -> None:
+def test_a_lost_key_of_the_user_is_found() -> None:
     assert "key-lost" in reasons(pair(b'model = "x"\none = true\n'))
 
 
-def test_what_is_left_behind_is_told() -> None:
+def test_a_leftover_file_is_reported() -> None:
     left = {**files(ONE), "@CODEX_HOME@/.config.toml.tmp": FileState(kind="file")}
     assert reasons(pair(ONE, files=left)) == {"left-behind"}
 
 
-def test_one_that_does_not_end_is_told() -> None:
+def test_a_run_that_does_not_end_is_reported() -> None:
     hung = GeneratorRun(ended="timeout", files=files(ONE))
     assert "does-not-end" in reasons(ConcurrentPair(one=StressRun(outcome=hung, config=ONE), other=pair(ONE).other))
 

@@ -50,7 +50,7 @@ def test_anything_else_does_not(left: bytes | None, why: str) -> None:
     assert reasons(strike(OLD), strike(left)) == {why}
 
 
-def test_a_run_that_is_in_the_way_of_the_next_one_is_told() -> None:
+def test_a_run_that_blocks_the_next_one_is_reported() -> None:
     declined = StressRun(outcome=GeneratorRun(ended="exit", code=1, stderr="locked"), config=OLD)
     assert reasons(strike(OLD, again=declined)) == {"does-not-recover"}
     other = StressRun(outcome=GeneratorRun(ended="exit"), config=OLD)
@@ -72,7 +72,7 @@ def test_no_kill_at_all_proves_nothing() -> None:
     assert not any(one.control_held for one in judged(KNOWN, [], chosen(0, own_calls=0)))
 
 
-def test_what_could_not_be_singled_out_is_said() -> None:
+def test_an_unidentified_call_is_reported() -> None:
     (one,) = judged(KNOWN, [strike(OLD)], chosen(1, own_calls=2))
     assert "1 of 2 calls" in one.saw
     assert "; 1 could not" in one.saw
@@ -134,7 +134,7 @@ def test_without_strace_nothing_is_killed_and_nothing_holds() -> None:
 
 
 @pytest.mark.parametrize("kind", STRESS_CHECKS)
-def test_a_chain_is_not_strained(kind: str) -> None:
+def test_a_chain_is_not_stressed(kind: str) -> None:
     chain = Generator(name="c", spec=Spec(scheme="chain", text="g,g", parts=(PLAIN, PLAIN)))
     (one,) = STRESS_CHECKS[kind](context(chain))
     assert "a chain" in one.skipped
@@ -142,7 +142,7 @@ def test_a_chain_is_not_strained(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", STRESS_CHECKS)
-def test_a_link_is_not_strained(kind: str) -> None:
+def test_a_link_is_not_stressed(kind: str) -> None:
     (one,) = STRESS_CHECKS[kind](context(PLAIN, Case(id="link", why="", config=OLD, link="symlink")))
     assert "a link" in one.skipped
     assert not one.held

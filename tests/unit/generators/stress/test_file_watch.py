@@ -56,7 +56,7 @@ file_watcher.main(sys.argv[1], sys.argv[2])
 """
 
 
-def test_a_file_that_was_replaced_is_told_from_one_that_was_written_in_place(tmp_path: Path) -> None:
+def test_a_replaced_file_differs_from_one_that_was_written_in_place(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_bytes(b"old")
     words = (sys.executable, "-c", REPLACING, str(tmp_path), str(path))

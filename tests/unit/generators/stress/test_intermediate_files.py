@@ -72,7 +72,7 @@ def test_a_file_of_its_own_between_two_others_is_a_step() -> None:
     assert "; 1 times" in one.saw
 
 
-def test_a_step_without_keys_of_before_and_afterwards_is_told_as_that() -> None:
+def test_a_step_without_keys_of_before_and_afterwards_is_reported_as_empty() -> None:
     assert reasons((OLD, 1), (LOST, 2), (NEW, 3)) == {"half-done"}
 
 

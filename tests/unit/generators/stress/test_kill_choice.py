@@ -17,7 +17,7 @@ def numbers(found: Choice) -> list[int]:
     return [one.number for one in found.own]
 
 
-def test_each_call_on_the_configuration_is_taken_wherever_it_stands() -> None:
+def test_each_call_on_the_configuration_is_taken_at_every_position() -> None:
     calls = [*OTHER[:3], call("creat", CONFIG), call("write", CONFIG), *OTHER[3:], call("fchmod", CONFIG)]
     found = chosen(calls)
     assert numbers(found) == [3, 4, 102]

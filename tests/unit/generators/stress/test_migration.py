@@ -40,7 +40,7 @@ def test_a_captured_key_that_is_thrown_away_is_missed() -> None:
     assert "captured as sandbox_workspace_write.model" in said(found)
 
 
-def test_what_the_older_one_had_lost_is_not_blamed_on_the_new_one() -> None:
+def test_a_loss_by_the_older_generator_is_not_blamed_on_the_new_one() -> None:
     older = b"# mine\n[sandbox_workspace_write]\nnetwork_access = true\n[tui]\nnotifications = false\n"
     found = judged(move(LOSES, older=older), DECLARED)
     assert reasons(found) == set()
@@ -56,7 +56,7 @@ def test_a_value_of_the_older_shape_does_not_stay() -> None:
     assert reasons(judged(move(spoilt), DECLARED)) == {"value-changed"}
 
 
-def test_a_second_block_is_told() -> None:
+def test_a_second_block_is_reported() -> None:
     assert "duplicate-key" in reasons(judged(move(BLOCK + GOOD), DECLARED))
 
 
@@ -66,7 +66,7 @@ def test_a_shape_that_it_takes_over_is_not_declined() -> None:
     assert reasons(judged(refused, DECLARED)) == {"declines-older-shape"}
 
 
-def test_who_declines_a_shape_touches_no_byte_of_it() -> None:
+def test_a_generator_that_declines_a_shape_touches_no_byte_of_it() -> None:
     for older in (OLDER, OLDER + b"= 1\n"):
         told = ended(older, after=USER, code=3, stderr="not mine")
         refused = Move(name="older", users=USER, older=older, case_run=told, older_owns=OLDER_OWNS)
@@ -87,17 +87,17 @@ def test_who_declines_a_shape_touches_no_byte_of_it() -> None:
         (USER, {"not-there", "no-marks", "value-changed"}),
     ],
 )
-def test_what_the_new_one_makes_of_an_older_shape_is_judged_word_by_word(after: bytes, wrong: set[str]) -> None:
+def test_the_result_of_an_older_shape_is_judged_word_by_word(after: bytes, wrong: set[str]) -> None:
     assert reasons(judged(move(after), DECLARED)) == wrong
 
 
-def test_what_happens_only_in_a_later_run_is_told() -> None:
+def test_a_fault_only_in_a_later_run_is_reported() -> None:
     two = msgspec.structs.replace(move(GOOD), case_run=case_run(OLDER, GOOD, LOSES, GOOD))
     assert {"key-lost", "changed-again"} <= {one.reason for one in judged(two, DECLARED)}
 
 
 @pytest.mark.parametrize("seen", [(), (CheckFault(reason="anything", saw=""),)])
-def test_who_sees_no_loss_or_one_in_everything_proves_nothing(
+def test_a_check_that_sees_no_loss_or_only_losses_proves_nothing(
     seen: tuple[CheckFault, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(migration, "missing", lambda *given: iter(seen))
@@ -111,7 +111,7 @@ def test_without_knowing_what_the_new_one_writes_nothing_is_said_of_its_migratio
     assert not one.held
 
 
-def test_what_the_user_had_set_otherwise_before_any_of_it_may_stay() -> None:
+def test_a_different_value_of_the_user_from_before_may_stay() -> None:
     mine = b'sandbox_mode = "read-only"\n'
     after = mine + BLOCK.replace(b'sandbox_mode = "workspace-write"\n', b"") + USER
     told = msgspec.structs.replace(move(after, older=mine + OLDER), users=mine + USER)

@@ -40,12 +40,12 @@ def declined(theirs: bytes, after: bytes | None = None) -> WriterVisit:
     return WriterVisit(name="other", case_run=told, ours=OURS, theirs=theirs, other=other)
 
 
-def test_a_run_that_leaves_theirs_and_says_what_was_asked_is_right() -> None:
+def test_a_run_that_keeps_other_writers_keys_and_applies_the_intent_is_right() -> None:
     assert reasons(right(visit(THEIRS), DECLARED)) == set()
     assert reasons(kept(visit(THEIRS), DECLARED)) == set()
 
 
-def test_a_table_of_theirs_that_is_gone_is_missed() -> None:
+def test_a_lost_table_of_another_writer_is_found() -> None:
     assert reasons(kept(visit(OURS), DECLARED)) == {"key-lost", "comment-lost"}
 
 
@@ -68,7 +68,7 @@ def test_a_mark_that_is_not_put_back_is_missed() -> None:
     assert "orphan-mark" in reasons(right(visit(lost, theirs=lost), DECLARED))
 
 
-def test_a_later_run_that_changes_something_again_is_told() -> None:
+def test_a_change_in_a_later_run_is_reported() -> None:
     told = case_run(THEIRS, THEIRS, THEIRS + b"\n")
     moved = WriterVisit(name="other", case_run=told, ours=OURS, theirs=THEIRS, other=visit(THEIRS).other)
     assert "grew" in reasons(right(moved, DECLARED))
@@ -80,14 +80,14 @@ def test_to_decline_a_file_that_loads_is_not_right_and_takes_nothing_away() -> N
     assert reasons(kept(declined(THEIRS, after=OURS), DECLARED)) == {"declined-and-wrote"}
 
 
-def test_what_the_other_one_has_spoilt_may_be_left_alone() -> None:
+def test_a_part_that_another_writer_damaged_may_be_left_alone() -> None:
     broken = THEIRS.replace(b"# END x", b"END x")
     for judge in (right, kept):
         assert reasons(judge(declined(broken), DECLARED)) == set()
         assert reasons(judge(declined(broken, after=OURS), DECLARED)) == {"declined-and-wrote"}
 
 
-def test_who_declines_what_is_spoilt_leaves_every_byte_in_every_run() -> None:
+def test_a_generator_that_declines_a_damaged_file_keeps_every_byte_in_every_run() -> None:
     broken = THEIRS.replace(b"# END x", b"END x")
     first, second = ended(broken, code=3, stderr="no").first, ended(broken, after=OURS, code=3, stderr="no").first
     told = msgspec.structs.replace(declined(broken), case_run=case_run(broken, broken, runs=(first, second)))
@@ -112,13 +112,13 @@ def test_all_that_is_asked_of_a_run_is_asked_of_the_one_after_others(after: Any,
     assert reason in reasons(right(told, DECLARED))
 
 
-def test_what_is_left_behind_after_others_is_found() -> None:
+def test_leftovers_after_other_writers_are_found() -> None:
     one = GeneratorRun(ended="exit", files={**files(THEIRS), "@CODEX_HOME@/config.toml.tmp": state(b"x")})
     told = msgspec.structs.replace(visit(THEIRS), case_run=case_run(THEIRS, THEIRS, runs=(one, one)))
     assert reasons(right(told, DECLARED))
 
 
-def test_of_what_cannot_be_told_nothing_is_held() -> None:
+def test_an_undetermined_result_is_no_violation() -> None:
     unknown = Declaration()
     changed = THEIRS.replace(b'model = "x"', b'model = "y"')
     (one,) = kept(visit(changed, alone=None), unknown)
@@ -164,7 +164,7 @@ def test_without_marks_nothing_is_put_inside(change: Any) -> None:
     assert change(TEXT, {"params": {}}) == TEXT
 
 
-def test_a_key_inside_stands_right_below_the_mark() -> None:
+def test_an_inserted_key_is_right_below_the_mark() -> None:
     assert "# BEGIN x\nhide_agent_reasoning = true\n" in _key(TEXT, GIVEN)
 
 
@@ -175,7 +175,7 @@ def test_marks_are_lost_or_lose_their_sign() -> None:
     assert _uncommented(TEXT, GIVEN).startswith("BEGIN x\n")
 
 
-def test_what_is_saved_anew_has_its_values_and_no_comment() -> None:
+def test_a_file_that_is_saved_anew_has_its_values_and_no_comment() -> None:
     anew = _reserialised(TEXT, GIVEN)
     assert "#" not in anew
     assert 'model = "x"' in anew
@@ -187,7 +187,7 @@ def test_an_editor_ends_every_line_alike() -> None:
     assert _appended("a = 1", GIVEN).startswith("a = 1\n\n[mcp_servers.theirs]")
 
 
-def test_who_disturbs_marks_is_a_writer() -> None:
+def test_a_program_that_disturbs_marks_is_a_writer() -> None:
     assert set(NEEDS_MARKS) < set(WRITERS)
 
 

@@ -83,7 +83,7 @@ def test_only_a_sleeping_witness_is_asked_again(plays: tuple[tuple[Finding, ...]
         ),
     ],
 )
-def test_what_was_seen_to_go_wrong_stays_said(
+def test_a_recorded_fault_stays_recorded(
     plays: tuple[tuple[Finding, ...], ...], told_at_last: tuple[Finding, ...]
 ) -> None:
     check, _ = told(*plays)

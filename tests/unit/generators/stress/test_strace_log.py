@@ -57,7 +57,7 @@ def test_a_relative_path_starts_where_its_process_is() -> None:
     assert found.calls[-1].words == ("a", "b")
 
 
-def test_what_is_opened_below_a_folder_is_named_whole() -> None:
+def test_a_file_opened_below_a_folder_has_its_whole_path() -> None:
     found = trace(f'unlinkat(5<{h(HOME)}>, "{h("config.toml")}", 0) = 0')
     assert found.calls[0].takes_away == CONFIG
 
@@ -92,7 +92,7 @@ def test_a_path_that_is_the_same_each_time_makes_the_count_its_own() -> None:
     assert asked(calls, frozenset({TMP})) == [("write", 1, TMP), ("rename", 1, TMP)]
 
 
-def test_what_another_process_reaches_first_is_named_by_what_comes_right_before() -> None:
+def test_a_call_that_another_process_reaches_first_is_identified_by_its_predecessor() -> None:
     calls = [call("write", TMP, pid=1), call("fadvise64", "/etc/x", pid=2), call("write", TMP, pid=2)]
     assert asked(calls) == [("write", 1, ""), ("fadvise64", 1, "")]
 
@@ -104,7 +104,7 @@ def test_a_count_that_another_process_reaches_later_is_taken_only_if_there_is_no
     assert asked(calls[1:])[0] == ("write", 1, "")
 
 
-def test_what_cannot_be_singled_out_is_said() -> None:
+def test_an_ambiguous_call_is_reported() -> None:
     calls = [call("write", TMP, pid=1), call("write", TMP, pid=2)]
     found = points(calls, TOPS, frozenset())
     assert [one.reachable for one in found] == [True, False]

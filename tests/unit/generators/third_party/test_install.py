@@ -46,7 +46,7 @@ def test_a_program_without_a_name_is_called_as_its_package(cache: Path) -> None:
     assert "tool" in install(TOOL, cache, run=Npm(bins="dist/tool.js")).commands
 
 
-def test_a_tool_of_pypi_is_started_by_the_python_behind_ours_and_finds_itself(cache: Path) -> None:
+def test_a_tool_of_pypi_is_started_by_the_base_python_and_finds_itself(cache: Path) -> None:
     found = install(WHEEL, cache, run=Pip())
     assert set(found.commands) == {"some-tool", "python"}
     assert found.commands["some-tool"][1] == f"{found.folder}/bin/some-tool"
@@ -54,7 +54,7 @@ def test_a_tool_of_pypi_is_started_by_the_python_behind_ours_and_finds_itself(ca
     assert found.env["PYTHONDONTWRITEBYTECODE"] == "1"
 
 
-def test_what_the_installers_keep_for_themselves_is_not_in_it(cache: Path) -> None:
+def test_files_of_the_installers_are_not_in_it(cache: Path) -> None:
     found = install(TOOL, cache, run=Npm())
     assert not [path for path in Path(found.folder).rglob("*") if "kept" in path.name]
     assert not any((cache / "staging").iterdir())
@@ -91,7 +91,7 @@ def test_without_a_lock_npm_resolves(cache: Path) -> None:
     assert run.asked[0].argv[1] == "install"
 
 
-def test_where_nothing_is_installed_nothing_starts(cache: Path) -> None:
+def test_without_an_installation_no_tool_starts(cache: Path) -> None:
     assert (
         install(Declaration(name="codex", run="cmd:codex features enable goals"), cache, run=never) == InstalledTool()
     )
@@ -99,7 +99,7 @@ def test_where_nothing_is_installed_nothing_starts(cache: Path) -> None:
 
 
 # ---- once
-def test_what_is_here_is_not_brought_again_also_without_a_network(cache: Path) -> None:
+def test_an_installed_tool_is_not_fetched_again_even_without_a_network(cache: Path) -> None:
     first = install(TOOL, cache, run=Npm())
     assert install(TOOL, cache, run=never, offline=True) == first
 
@@ -137,7 +137,7 @@ def test_an_installation_that_was_changed_is_brought_anew(cache: Path, spoil: st
     assert Path(again.commands["tool"][1]).read_text() == "console.log('tool')\n"
 
 
-def test_what_was_brought_by_other_versions_is_brought_anew(cache: Path) -> None:
+def test_a_tool_fetched_by_other_versions_is_fetched_anew(cache: Path) -> None:
     lock_of(TOOL, '{"lockfileVersion": 3}')
     old = install(TOOL, cache, run=Npm())
     lock_of(TOOL, '{"lockfileVersion": 3, "packages": {}}')
@@ -164,7 +164,7 @@ def test_what_was_brought_by_other_versions_is_brought_anew(cache: Path) -> None
         ("EBADENGINE", "Unsupported engine", Unavailable, "cannot be installed"),
     ],
 )
-def test_what_npm_says_becomes_one_error_and_nothing_is_left(
+def test_an_error_of_npm_becomes_one_error_and_leaves_no_file(
     cache: Path, code: str, summary: str, kind: type[CodexSandboxError], words: str
 ) -> None:
     with pytest.raises(kind, match=words) as told:
@@ -202,7 +202,7 @@ def test_after_a_failure_the_next_try_succeeds(cache: Path) -> None:
     assert install(TOOL, cache, run=Npm()).folder
 
 
-def test_a_package_that_pip_does_not_find_is_told_by_its_name(cache: Path) -> None:
+def test_a_package_that_pip_does_not_find_is_reported_by_its_name(cache: Path) -> None:
     said = b"ERROR: No matching distribution found for some-tool==2.0\n"
     with pytest.raises(NotThere, match=r"some-tool 2\.0") as caught:
         install(WHEEL, cache, run=Fails(stderr=said))
@@ -211,7 +211,7 @@ def test_a_package_that_pip_does_not_find_is_told_by_its_name(cache: Path) -> No
         install(WHEEL, cache, run=Fails(stderr=said.replace(b"some-tool==2.0", b"pydantic>=9")))
 
 
-def test_a_full_disk_is_told_as_one(cache: Path) -> None:
+def test_a_full_disk_is_reported(cache: Path) -> None:
     with pytest.raises(CodexSandboxError, match="CODEXSANDBOX_CACHE"):
         install(WHEEL, cache, run=Fails(stderr=b"OSError: [Errno 28] No space left on device\n"))
 
@@ -258,7 +258,7 @@ class Node:
 
 
 @pytest.mark.parametrize("said", [b"v18.19.0\n", b"", b"no version"])
-def test_a_node_that_a_tool_cannot_run_with_is_told_before_anything_is_brought(cache: Path, said: bytes) -> None:
+def test_a_node_that_is_too_old_for_a_tool_is_reported_before_any_download(cache: Path, said: bytes) -> None:
     with pytest.raises(Unavailable, match=r"Node\.js >=20"):
         install(msgspec.structs.replace(TOOL, node=">=20"), cache, run=Node(said))
     assert not cache.exists()
@@ -289,7 +289,7 @@ def test_the_cache_knows_it_by_its_name_and_no_release_of_codex_is_called_so(cac
     assert store.releases() == ()
 
 
-def test_pruning_leaves_what_is_used_and_takes_it_when_nobody_uses_it(cache: Path) -> None:
+def test_pruning_leaves_used_tools_and_removes_unused_ones(cache: Path) -> None:
     found = install(TOOL, cache, run=Npm())
     store = Store(cache)
     (entry,) = store.entries()
@@ -314,7 +314,7 @@ def test_a_folder_with_a_space_stays_one_word() -> None:
     assert ready(TOOL, found).run == "cmd:/usr/bin/node '/c d/tool.js' add demo --to @CONFIG@"
 
 
-def test_a_launch_stays_a_launch_and_its_own_words_go_before_ours(cache: Path) -> None:
+def test_a_launch_stays_a_launch_and_its_own_words_come_first(cache: Path) -> None:
     found = install(WHEEL, cache, run=Pip())
     made = ready(msgspec.structs.replace(WHEEL, env={"PYTHONPATH": "/mine"}), found)
     assert made.run == f'launch:{found.commands["python"][0]} -c "import tool"'
@@ -326,14 +326,14 @@ def test_a_command_without_a_scheme_is_a_command() -> None:
     assert ready(msgspec.structs.replace(TOOL, run="tool"), found).run == "cmd:/usr/bin/node /c/tool.js"
 
 
-def test_a_program_that_it_has_not_is_told_with_those_that_it_has(cache: Path) -> None:
+def test_an_unknown_program_is_reported_with_the_known_ones(cache: Path) -> None:
     found = install(TOOL, cache, run=Npm())
     with pytest.raises(InputError, match="'other'") as told:
         ready(msgspec.structs.replace(TOOL, run="cmd:other x"), found)
     assert "tool" in told.value.why
 
 
-def test_where_nothing_was_brought_a_declaration_is_as_it_was() -> None:
+def test_without_an_installation_a_declaration_is_unchanged() -> None:
     assert ready(TOOL, InstalledTool()) is TOOL
 
 

@@ -20,7 +20,7 @@ def test_a_package_is_named_with_its_registry_and_its_version() -> None:
     assert of(pypi="hermes-agent==0.19.0") == Package(source="pypi", name="hermes-agent", version="0.19.0")
 
 
-def test_where_nothing_is_installed_there_is_no_package() -> None:
+def test_without_an_installation_there_is_no_package() -> None:
     assert of() is None
 
 
@@ -42,7 +42,7 @@ def test_where_nothing_is_installed_there_is_no_package() -> None:
         "Add==1.0",
     ],
 )
-def test_what_is_no_package_at_one_version_is_refused(text: str) -> None:
+def test_a_name_without_exactly_one_version_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=re.escape(repr(text))) as told:
         of(npm=text)
     assert "mine" in told.value.where

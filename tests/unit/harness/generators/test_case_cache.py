@@ -109,12 +109,12 @@ def measured(claims: dict[str, Claim], **second: Any) -> list[str]:
     return shop.measured
 
 
-def test_what_decides_the_same_is_measured_once() -> None:
+def test_equal_deciding_settings_are_measured_once() -> None:
     other = msgspec.structs.replace(CLAIM, config={"model": "another", "tui": {"theme": "x"}})
     assert measured({"one": CLAIM, "two": other}) == ["one"]
 
 
-def test_what_may_void_a_policy_when_it_is_enforced_is_measured_for_itself() -> None:
+def test_a_setting_that_may_void_a_policy_is_measured_by_itself() -> None:
     """Codex says the same of both; a feature or a variable may make it do another thing."""
     voided = msgspec.structs.replace(CLAIM, config={"features": {"use_legacy_landlock": True}})
     assert measured({"one": CLAIM, "two": voided}) == ["one", "two"]
@@ -131,7 +131,7 @@ def test_a_copy_that_codex_does_not_read_decides_nothing() -> None:
     assert deciding(CLAIM, told(after=beside)) == deciding(CLAIM, told())
 
 
-def test_what_was_there_before_is_never_another_generators() -> None:
+def test_an_earlier_file_is_never_another_generators() -> None:
     """A case may begin with what the generator itself writes."""
     mine, other = {CONFIG: state(b"# mine\n")}, {CONFIG: state(b"# other\n")}
     claims = {"one": Claim(loads=False, error="torn")}
@@ -141,7 +141,7 @@ def test_what_was_there_before_is_never_another_generators() -> None:
     assert shop.asked_before == [mine, other]
 
 
-def test_that_a_file_loads_is_no_merit_of_who_declined() -> None:
+def test_a_file_that_loads_is_no_merit_of_a_generator_that_declined() -> None:
     was = {CONFIG: state(b"a = 1\n")}
     shop = Shop({("g", "one"): told(before=was, code=3), ("g", "two"): told("two", before=was)}, {"two": CLAIM})
     assert [bool(one.skipped) for one in shop.loads(cell(), "one").findings] == [True]
@@ -183,7 +183,7 @@ def enforced_beside(*second: str, claim: Claim = CLAIM) -> list[str]:
     return shop.measured
 
 
-def test_what_codex_does_with_such_words_is_measured_once_for_what_is_the_same_beside_them() -> None:
+def test_such_words_are_measured_once_for_equal_settings_beside_them() -> None:
     assert enforced_beside() == ["one"]
     assert enforced_beside("-s", "workspace-write", "--add-dir", "/y") == ["one", "two"]
     assert enforced_beside(claim=msgspec.structs.replace(CLAIM, network=True)) == ["one", "two"]
@@ -193,7 +193,7 @@ def test_what_codex_does_with_such_words_is_measured_once_for_what_is_the_same_b
     assert not chooses_a_profile(told(argv=("-c", "profile=x")))
 
 
-def test_a_start_elsewhere_is_told_beside_what_codex_says_and_does() -> None:
+def test_a_start_elsewhere_is_reported_beside_the_claim_and_the_effect_of_codex() -> None:
     away = {("g", "one"): told(launches=(CodexLaunch(argv=("exec", "hi"), cwd="/"),))}
     shop = Shop(away, {"one": CLAIM})
     for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
@@ -235,7 +235,7 @@ def test_nothing_is_believed_where_a_known_generator_was_misjudged_or_none_was_a
     assert shop.standing(cell()).findings == known, "its own promise says what was wrong"
 
 
-def test_a_row_that_decides_nothing_for_this_codex_is_not_told_as_if_it_had() -> None:
+def test_a_row_that_decides_nothing_for_this_codex_is_not_reported_as_if_it_had() -> None:
     """The plan did not know which Codex it is."""
     old, every = DecisionRow(when={"version": "<0.150"}, expect=ExpectedPolicy(sandbox="read-only")), DecisionRow()
     stories = {("g", "row-02"): told("row-02")}
@@ -245,7 +245,7 @@ def test_a_row_that_decides_nothing_for_this_codex_is_not_told_as_if_it_had() ->
     assert all(one.held for one in shop.claims(cell(), "row-02").findings)
 
 
-def test_the_version_that_the_generator_is_told_chooses_its_row() -> None:
+def test_the_version_passed_to_the_generator_chooses_its_row() -> None:
     new = DecisionRow(when={"version": ">=0.150"}, expect=ExpectedPolicy(sandbox="read-only"))
     shop = Shop({("g", "one"): told()}, {"one": CLAIM}, declared=Declaration(semantics=(new,)))
     assert [one.held for one in shop.claims(cell(), "one").findings] == [False]
@@ -254,7 +254,7 @@ def test_the_version_that_the_generator_is_told_chooses_its_row() -> None:
     assert fault.value.next_step == "--codex-bin PATH@0.163.0"
 
 
-def test_of_a_platform_that_nothing_is_said_of_no_policy_is_asked_and_nothing_is_called_red() -> None:
+def test_an_undeclared_platform_is_asked_no_policy_and_causes_no_red() -> None:
     elsewhere = msgspec.structs.replace(told(), wish=Intent(platform="darwin"))
     (found,) = Shop({("g", "one"): elsewhere}, {"one": CLAIM}).claims(cell(), "one").findings
     assert found.skipped.endswith(" darwin")
@@ -265,7 +265,7 @@ def test_of_a_platform_that_nothing_is_said_of_no_policy_is_asked_and_nothing_is
     )
 
 
-def test_of_who_declined_by_any_exit_code_no_policy_is_asked_unless_it_wrote() -> None:
+def test_a_generator_that_declined_by_any_exit_code_is_asked_no_policy_unless_it_wrote() -> None:
     was = {CONFIG: state(b"a = 1\n")}
     for argv in ((), ADDED):
         shop = Shop({("g", "one"): told(before=was, code=1, argv=argv)}, {"one": CLAIM})
@@ -293,7 +293,7 @@ def kept(after: Claim, *, was: dict[str, Claim] | None = None, **words: Any) -> 
     return [(one.direction, one.reason or one.skipped) for one in found if not one.held]
 
 
-def test_what_the_users_file_grants_stays_in_force_and_nothing_more_is() -> None:
+def test_grants_of_the_users_file_stay_in_force_and_no_more() -> None:
     assert kept(GRANTED) == []
     more = msgspec.structs.replace(GRANTED, roots=("@OUTSIDE@/cache", "@ROOT0@"))
     assert kept(more) == [("leak", "root-too-many")]
@@ -303,7 +303,7 @@ def test_what_the_users_file_grants_stays_in_force_and_nothing_more_is() -> None
     assert kept(READS) == [("denied", "another-mode")]
 
 
-def test_what_could_not_be_asked_is_never_green_and_what_is_red_stays_red() -> None:
+def test_an_unanswerable_promise_is_never_green_and_a_red_one_stays_red() -> None:
     own = msgspec.structs.replace(READS, config={"default_permissions": "mine"})
     ((_, why),) = kept(GRANTED, was={"": own})
     assert [word for word in ("'mine'", "roots and network", "workspace-write") if word not in why] == []
@@ -312,7 +312,7 @@ def test_what_could_not_be_asked_is_never_green_and_what_is_red_stays_red() -> N
     assert kept(GRANTED, was={"": own}, **away) == [("leak", "started-elsewhere")]
 
 
-def test_who_repaired_a_file_that_did_not_load_has_kept_no_policy() -> None:
+def test_a_generator_that_repaired_a_file_that_did_not_load_has_kept_no_policy() -> None:
     every = Declaration(run="cmd:x", semantics=(DecisionRow(expect=ExpectedPolicy(keeps=True)),))
     shop = Shop({("g", "one"): told()}, {"one": CLAIM}, declared=every, was={"": Claim(loads=False, error="torn")})
     for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):

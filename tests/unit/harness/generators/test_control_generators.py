@@ -66,7 +66,7 @@ def test_one_that_never_ran_is_no_proof(stories: dict[str, CaseRun]) -> None:
     assert len(wrong(none)) == 1 + len(CAUGHT)
 
 
-def test_bad_ones_that_nobody_looks_at_are_not_caught(
+def test_bad_generators_without_a_check_are_not_caught(
     stories: dict[str, CaseRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control_generators, "CHECKS", {"generator.parses": CHECKS["generator.parses"]})

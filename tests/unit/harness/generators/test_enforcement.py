@@ -30,7 +30,7 @@ def test_the_reason_is_a_word_that_fingerprints_know(
     assert (found.held, found.direction, found.reason) == (held, direction, reason)
 
 
-def test_where_nobody_knows_nothing_is_held_against_anybody() -> None:
+def test_an_unknown_grant_is_held_against_no_generator() -> None:
     assert not _on(SandboxState(state="unknown", why=""), observation(), observation(), sandboxed=True).control_held
 
 
@@ -39,7 +39,7 @@ BARE = reading(namespaces=OUTSIDE, filters=0, no_new_privs=0, cap_eff="0" * 16)
 OFF = SandboxState(state="off", why="a write that no sandbox allows went through, seen from outside")
 
 
-def test_where_every_folder_was_asked_for_the_marks_of_the_kernel_decide() -> None:
+def test_if_every_folder_was_requested_the_marks_of_the_kernel_decide() -> None:
     inside = observation(after={KEY: PathState(path="@OUTSIDE@/x", kind="file")}, readings=(reading(),))
     outside = observation(after={KEY: PathState(path="@OUTSIDE@/x", kind="file")}, readings=(BARE,))
     assert by_marks_alone(OFF, inside).state == "on"

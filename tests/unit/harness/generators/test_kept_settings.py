@@ -27,7 +27,7 @@ def test_a_file_that_grants_and_names_no_mode_is_asked_in_the_mode_that_shall_be
 
 
 @pytest.mark.parametrize(("part", "value"), [("roots", ("@OUTSIDE@/cache",)), ("network", True), ("approval", "never")])
-def test_what_is_not_kept_is_what_was_asked(part: Part, value: object) -> None:
+def test_settings_that_are_not_kept_are_those_requested(part: Part, value: object) -> None:
     asked = ExpectedPolicy(
         sandbox="workspace-write", network=False, roots=("@ROOT0@",), approval="untrusted", keeps=(part,)
     )
@@ -57,7 +57,9 @@ def test_all_that_is_kept_is_what_was_in_force() -> None:
         (READS, Claim(loads=False, error="no such profile"), "Codex reports no such profile"),
     ],
 )
-def test_what_codex_cannot_be_asked_is_left_open_and_said(before: Claim, there: Claim | None, why: str) -> None:
+def test_a_setting_that_codex_cannot_report_is_left_open_and_named(
+    before: Claim, there: Claim | None, why: str
+) -> None:
     found, told = kept(ASKED, before, there)
     assert found == ExpectedPolicy(sandbox="workspace-write", network=None, roots=None)
     assert why in told

@@ -53,7 +53,7 @@ def test_known_generators_alone_make_no_green_where_nothing_confines() -> None:
 
 
 @pytest.mark.parametrize("unconfined", [True, False])
-def test_that_nothing_confines_excuses_no_misjudgement(unconfined: bool) -> None:
+def test_a_missing_confinement_excuses_no_misjudgement(unconfined: bool) -> None:
     assert standing(KNOWN, MISSED, unconfined=unconfined).verdict is Verdict.BROKEN
     assert standing(unconfined=unconfined).verdict is Verdict.BROKEN
 
@@ -64,7 +64,7 @@ def container(said: bytes, *, ended: Any = "exit") -> Any:
     )
 
 
-def test_a_container_that_shares_what_walls_would_keep_apart_confines_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_that_shares_separated_resources_does_not_confine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(escape_attempts, "spaces", lambda: {"mnt": "mnt:[1]", "pid": "pid:[2]", "net": "net:[3]"})
 
     def held(said: bytes, **words: str) -> list[tuple[bool, bool]]:

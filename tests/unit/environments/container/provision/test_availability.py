@@ -9,13 +9,13 @@ from pytest_codexsandbox.errors import Unavailable
 from tests.unit.environments.container.provision.builders import Workshop, a_container, a_distro, want
 
 
-def test_what_may_be_pulled_is_left_to_a_try(workshop: Workshop) -> None:
+def test_an_image_that_may_be_pulled_is_left_to_a_try(workshop: Workshop) -> None:
     workshop.have_tools()
     assert ImageAvailability(workshop.cache).why_not(want()) == ""
     assert not workshop.engine.pulls
 
 
-def test_what_can_only_be_bootstrapped_needs_the_tool(workshop: Workshop) -> None:
+def test_an_image_that_can_only_be_bootstrapped_needs_the_tool(workshop: Workshop) -> None:
     image = a_distro("busybox", pull="", bubblewrap="")
     assert ImageAvailability(workshop.cache).why_not(want(image, bubblewrap=False)) == ""
     workshop.have_tools()
@@ -24,7 +24,7 @@ def test_what_can_only_be_bootstrapped_needs_the_tool(workshop: Workshop) -> Non
     assert "busybox has no bubblewrap" in ImageAvailability(workshop.cache).why_not(want(image))
 
 
-def test_what_is_there_needs_no_tool(workshop: Workshop) -> None:
+def test_a_present_image_needs_no_tool(workshop: Workshop) -> None:
     image = a_distro(pull="")
     workshop.images().provide(a_container(image))
     workshop.have_tools()
@@ -41,7 +41,7 @@ def test_without_the_key_of_an_archive_the_package_is_named(workshop: Workshop) 
     )
 
 
-def test_why_the_last_try_failed_is_told_for_a_day(workshop: Workshop) -> None:
+def test_the_reason_of_the_last_failure_is_shown_for_a_day(workshop: Workshop) -> None:
     image = a_distro("fedora-43", pull="fedora:43", suite="", family="fedora")
     with pytest.raises(Unavailable):
         workshop.images().provide(a_container(image))

@@ -111,7 +111,7 @@ def test_a_registry_is_asked_once_for_all_its_images_and_not_again_soon(world: W
     assert ImageAvailability(world.workshop.cache, now=time.time() + 2 * 3600).why_not(without(ARCH)) == ""
 
 
-def test_what_is_there_is_asked_about_nowhere(world: World) -> None:
+def test_no_server_is_asked_about_a_present_image(world: World) -> None:
     world.workshop.engine.registry["debian"] = "Debian"
     image = a_distro()
     world.workshop.images().provide(a_container(image, bwrap="none"))
@@ -121,7 +121,7 @@ def test_what_is_there_is_asked_about_nowhere(world: World) -> None:
     assert engine.has == ("debian-bookworm (none)",)
 
 
-def test_what_an_engine_has_lost_is_asked_for_although_the_lock_file_names_it(world: World) -> None:
+def test_an_image_that_an_engine_lost_is_looked_up_although_the_lock_file_names_it(world: World) -> None:
     world.workshop.engine.registry["debian"] = "Debian"
     world.workshop.images().provide(a_container(a_distro(), bwrap="none"))
     world.workshop.engine.forget()
@@ -142,7 +142,7 @@ def test_a_base_that_was_pulled_by_hand_is_enough(world: World) -> None:
     assert found.foresight.why_not(without(ARCH)) != ""
 
 
-def test_where_the_archive_answers_no_registry_is_needed(world: World) -> None:
+def test_an_answering_archive_makes_a_registry_unnecessary(world: World) -> None:
     world.registry = lambda host, reference: UNREACHED
     world.archive = lambda suite: (
         YES if suite == "sid" else Heard(answer="no", short=f"its archive has no suite {suite}", why="HTTP 404")
@@ -181,7 +181,7 @@ def test_a_users_own_image_is_looked_for_on_the_engine_then_asked_for_each_time(
     assert found.foresight.why_not(without(MINE)) == ""
 
 
-def test_what_nobody_can_tell_is_left_to_a_try_and_said(world: World) -> None:
+def test_an_unknown_answer_is_left_to_a_try_and_reported(world: World) -> None:
     world.registry = lambda host, reference: Heard(answer="unknown", why="not supported")
     for _ in range(2):
         found = world.inquire(ALPINE)
@@ -201,7 +201,7 @@ def test_without_an_engine_a_plan_says_what_is_not_known(world: World) -> None:
 
 
 @pytest.mark.parametrize(("second", "told"), [(UNREACHED, True), (YES, False)])
-def test_where_the_usual_engine_is_gone_every_other_one_has_to_refuse(world: World, second: Heard, told: bool) -> None:
+def test_if_the_usual_engine_is_gone_every_other_one_has_to_refuse(world: World, second: Heard, told: bool) -> None:
     world.engines = {"tcp://a": world.workshop.engine, "tcp://b": world.workshop.engine}
     world.registry = lambda host, reference: UNREACHED if host == "tcp://a" else second
     found = world.inquire(ALPINE, hosts=("tcp://a", "tcp://b"))
@@ -209,7 +209,7 @@ def test_where_the_usual_engine_is_gone_every_other_one_has_to_refuse(world: Wor
     assert bool(found.foresight.why_not(without(ALPINE))) is told
 
 
-def test_a_failed_try_is_not_asked_about_and_what_came_asks_everybody_again(world: World) -> None:
+def test_a_failed_try_is_not_asked_about_and_a_new_image_asks_every_server_again(world: World) -> None:
     world.registry = lambda host, reference: UNREACHED
     with pytest.raises(Unavailable):
         world.workshop.images().provide(a_container(ALPINE, bwrap="none"))
@@ -225,7 +225,7 @@ def test_a_failed_try_is_not_asked_about_and_what_came_asks_everybody_again(worl
     assert len(world.asked) == 1
 
 
-def test_a_bubblewrap_whose_sources_nobody_has_is_said(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bubblewrap_without_sources_is_reported(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = BwrapSpec(name="0.1.0", source="static", version="0.1.0", sha256={"source": "0" * 64})
     monkeypatch.setattr(
         bwrap_provider, "sources", lambda spec, cache: ("http://deb.example/bubblewrap_0.1.0.orig.tar.xz",)
@@ -254,7 +254,7 @@ def test_a_base_that_was_pulled_by_hand_outweighs_a_failed_pull_and_not_a_failed
     assert "no such package, just now" in world.inquire(ALPINE).foresight.why_not(without(ALPINE))
 
 
-def test_of_several_engines_the_one_that_has_it_counts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_engine_that_has_the_image_is_enough(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     has, lacks = world.workshop.engine, FakeEngine()
     has.registry["debian"] = "Debian"
     world.workshop.images().provide(a_container(bwrap="none"))

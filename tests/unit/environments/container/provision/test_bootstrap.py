@@ -34,7 +34,7 @@ def test_it_is_called_with_what_the_data_say(workshop: Workshop) -> None:
     assert not any("http" in word for word in words), "the tool knows where its archives are"
 
 
-def test_a_mirror_of_the_users_own_is_told_to_it(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mirror_of_the_users_own_is_passed_on(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEXSANDBOX_MIRROR_DEBIAN", "https://mirror.example/debian")
     workshop.images().provide(_spec())
     assert workshop.tool.calls[0][-1] == "https://mirror.example/debian"
@@ -102,7 +102,7 @@ def test_a_failure_is_called_by_its_name(workshop: Workshop, said: str, why: str
         (CommandResult(ended="not-started", error="mmdebstrap: Permission denied"), HarnessError, "Permission denied"),
     ],
 )
-def test_an_end_that_is_no_answer_is_told(
+def test_an_unexpected_end_is_reported(
     done: CommandResult, kind: type[Exception], why: str, workshop: Workshop
 ) -> None:
     workshop.tool.end = done
@@ -171,7 +171,7 @@ def test_the_next_build_removes_the_copy_of_the_key_that_a_killed_one_left(tmp_p
     assert not folder.exists() and not copy.exists()
 
 
-def test_a_key_that_nobody_knows_is_not_taken(workshop: Workshop) -> None:
+def test_an_unknown_key_is_not_taken(workshop: Workshop) -> None:
     with pytest.raises(Unavailable, match="cannot be bootstrapped") as problem:
         keyrings.have(_ubuntu("GOOD"), workshop.cache, fetch=_package, run=Gpg({"OTHER"}))
     assert problem.value.why.endswith(" GOOD")
@@ -234,7 +234,7 @@ class Gpg:
 
 
 @pytest.mark.parametrize("place", ["turns", "bases"])
-def test_a_folder_that_cannot_be_used_is_told_alike_by_whoever_meets_it(workshop: Workshop, place: str) -> None:
+def test_every_process_reports_an_unusable_folder_alike(workshop: Workshop, place: str) -> None:
     folder = workshop.cache / "images" / place
     folder.parent.mkdir(parents=True)
     folder.write_text("no folder")

@@ -54,7 +54,7 @@ FOUND = (
 )
 
 
-def test_ours_is_known_by_label_or_name() -> None:
+def test_our_images_are_known_by_label_or_name() -> None:
     engine: Any = Shelf(*FOUND)
     found = {held.what: (held.name, held.digest, held.is_base) for held in image_inventory.held(engine)}
     assert found == {
@@ -74,7 +74,7 @@ def test_a_base_that_a_user_pulled_too_loses_our_name_alone(workshop: Workshop) 
     assert not any(one.why_not for one in gone)
 
 
-def test_a_dry_run_tells_the_same_and_removes_nothing(workshop: Workshop) -> None:
+def test_a_dry_run_prints_the_same_and_removes_nothing(workshop: Workshop) -> None:
     image = workshop.images().provide(a_container())
     engine: Any = Shelf(*FOUND, {**one("x", "codexsandbox/debian-bookworm:distro-1", marks=OURS), "Id": image})
     told = list(image_inventory.prune(engine, workshop.cache, lambda held: False, dry_run=True))
@@ -83,14 +83,14 @@ def test_a_dry_run_tells_the_same_and_removes_nothing(workshop: Workshop) -> Non
     assert told == list(image_inventory.prune(engine, workshop.cache, lambda held: False))
 
 
-def test_what_is_in_use_stays_and_says_why(workshop: Workshop) -> None:
+def test_an_image_in_use_stays_with_the_reason(workshop: Workshop) -> None:
     engine: Any = Shelf(*FOUND, busy="codexsandbox-user:dd")
     gone = list(image_inventory.prune(engine, workshop.cache, lambda held: bool(held.name and held.tag)))
     assert RemovedImage(what="codexsandbox-user:dd", size=5_000_000, why_not="conflict: container 12 uses it") in gone
     assert engine.removed == ["sha256:2"]
 
 
-def test_nothing_is_pruned_while_somebody_makes_one(workshop: Workshop) -> None:
+def test_nothing_is_pruned_while_another_process_makes_an_image(workshop: Workshop) -> None:
     engine: Any = Shelf(*FOUND)
     with build_turns.turn(workshop.cache, "digest", "debian-sid", Progress()):
         assert build_turns.held(workshop.cache) == ("digest",)
@@ -100,7 +100,7 @@ def test_nothing_is_pruned_while_somebody_makes_one(workshop: Workshop) -> None:
     assert build_turns.held(workshop.cache) == ()
 
 
-def test_what_is_gone_is_forgotten(workshop: Workshop) -> None:
+def test_removed_images_are_forgotten(workshop: Workshop) -> None:
     image = workshop.images().provide(a_container())
     assert workshop.lock()["images"]
     engine: Any = Shelf({**one("x", "codexsandbox/debian-bookworm:distro-1", marks=OURS), "Id": image})

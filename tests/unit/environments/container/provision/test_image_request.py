@@ -77,7 +77,7 @@ def test_a_mirror_is_an_address_or_nothing(text: str) -> None:
         image_request.mirror(text, where="here")
 
 
-def test_what_it_is_made_of_decides_its_name() -> None:
+def test_its_content_decides_its_name() -> None:
     tags = {
         want().tag,
         want(bubblewrap=False).tag,

@@ -37,7 +37,7 @@ def test_it_is_bootstrapped_where_none_answers(workshop: Workshop) -> None:
     assert f"FROM {base['tag']}\n" in workshop.engine.builds[0]
 
 
-def test_what_podman_takes_under_another_name_has_ours_in_the_end(workshop: Workshop) -> None:
+def test_an_image_that_podman_renames_has_our_name_in_the_end(workshop: Workshop) -> None:
     workshop.engine.podman = True
     image = workshop.images().provide(a_container())
     assert workshop.engine.image_id(want().tag) == image
@@ -59,7 +59,7 @@ def test_variants_share_a_base(workshop: Workshop) -> None:
     assert len(workshop.engine.builds) == 2
 
 
-def test_what_an_engine_lost_is_made_again_of_the_same_base(workshop: Workshop) -> None:
+def test_an_image_that_an_engine_lost_is_made_again_from_the_same_base(workshop: Workshop) -> None:
     workshop.images().provide(a_container())
     pinned = workshop.lock()["bases"]
     workshop.engine.forget()
@@ -70,7 +70,7 @@ def test_what_an_engine_lost_is_made_again_of_the_same_base(workshop: Workshop) 
     }
 
 
-def test_what_was_pulled_is_pulled_again_by_its_digest(workshop: Workshop) -> None:
+def test_a_pulled_image_is_pulled_again_by_its_digest(workshop: Workshop) -> None:
     workshop.engine.registry = DEBIAN
     workshop.images().provide(a_container())
     workshop.engine.forget()
@@ -96,7 +96,7 @@ def test_an_engine_that_has_it_is_believed_when_the_cache_was_cleared(workshop: 
     assert len(workshop.engine.builds) == 1
 
 
-def test_what_is_derived_from_it_is_not_taken_for_it(workshop: Workshop) -> None:
+def test_a_derived_image_is_not_taken_for_its_base(workshop: Workshop) -> None:
     """A commit inherits every label; in it lies another bubblewrap."""
     image = workshop.images().provide(a_container())
     marks = workshop.engine.inspected(image)["Config"]["Labels"]
@@ -150,7 +150,7 @@ def test_a_users_image_is_pulled_where_it_is_not_there(workshop: Workshop) -> No
     assert not workshop.engine.builds
 
 
-def test_a_users_image_that_nobody_has_says_how_to_get_it(workshop: Workshop) -> None:
+def test_an_unavailable_users_image_says_how_to_get_it(workshop: Workshop) -> None:
     with pytest.raises(Unavailable) as problem:
         workshop.images().provide(a_container(a_distro("mine", reference="mine:1", pull="")))
     assert problem.value.next_step == "docker pull mine:1"
@@ -174,7 +174,7 @@ def test_many_who_want_it_make_it_once_and_say_that_they_wait(workshop: Workshop
     assert all("waiting for it" in line for line in workshop.heard.said)
 
 
-def test_who_waited_for_a_failure_does_not_try_it_again(workshop: Workshop) -> None:
+def test_a_process_that_waited_for_a_failure_does_not_try_again(workshop: Workshop) -> None:
     image = a_distro(suite="")
     entered, go = threading.Event(), threading.Event()
 
@@ -208,7 +208,7 @@ def test_who_waited_for_a_failure_does_not_try_it_again(workshop: Workshop) -> N
     assert [problem.why for problem in told] == ["no registry answered: no such host"] * 2
 
 
-def test_a_later_wish_tries_again(workshop: Workshop) -> None:
+def test_a_later_request_tries_again(workshop: Workshop) -> None:
     image = a_distro(suite="")
     with pytest.raises(Unavailable):
         workshop.images().provide(a_container(image))
@@ -218,7 +218,7 @@ def test_a_later_wish_tries_again(workshop: Workshop) -> None:
 
 
 # ---- what cannot be had
-def test_both_reasons_are_told_when_neither_can_give_it(workshop: Workshop) -> None:
+def test_both_reasons_are_shown_if_both_sources_fail(workshop: Workshop) -> None:
     workshop.have_tools()
     with pytest.raises(Unavailable) as problem:
         workshop.images().provide(a_container())
@@ -261,7 +261,7 @@ def test_a_cache_that_cannot_be_written_is_named(workshop: Workshop) -> None:
     assert "CODEXSANDBOX_CACHE" in problem.value.next_step
 
 
-def test_whoever_only_looks_sees_what_has_our_name_and_writes_nothing(workshop: Workshop) -> None:
+def test_a_read_only_lookup_sees_images_with_our_name_and_writes_nothing(workshop: Workshop) -> None:
     image = workshop.images().provide(a_container())
     workshop.images().lock.path.unlink()
     looking = workshop.images()

@@ -104,7 +104,7 @@ def test_an_engine_that_is_gone_is_no_refusal_of_a_registry(monkeypatch: pytest.
         pulled(monkeypatch, engine)
 
 
-def test_what_does_not_end_is_left() -> None:
+def test_a_pull_that_does_not_end_is_abandoned() -> None:
     closed: list[bool] = []
 
     def events() -> Iterator[dict[str, Any]]:

@@ -84,7 +84,7 @@ class AnEngine:
         ("something that nobody has seen before", "unknown", False, ""),
     ],
 )
-def test_what_the_engine_was_told_is_about_the_registry_or_about_one_image(
+def test_the_answer_of_the_engine_concerns_the_registry_or_one_image(
     says: str, answer: str, alone: bool, short: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "Engine", AnEngine(says))
@@ -127,7 +127,7 @@ def test_archives_are_those_that_the_tool_would_ask(tool: Path, monkeypatch: pyt
     assert archives(ubuntu) == ("http://near.example/ubuntu/dists/noble/",)
 
 
-def test_without_the_tools_text_nobody_knows(tool: Path) -> None:
+def test_without_the_text_of_the_tool_the_answer_is_unknown(tool: Path) -> None:
     (tool / "tool").write_text("another program")
     assert archives(a_distro()) == ()
     (tool / "tool").unlink()
@@ -177,14 +177,14 @@ def test_an_archive_has_the_suite_or_has_it_not(served: Any) -> None:
     assert "HTTP 403" in closed.why
 
 
-def test_of_the_other_archives_it_is_enough_that_they_answer(served: Any) -> None:
+def test_the_other_archives_only_have_to_answer(served: Any) -> None:
     base = f"http://127.0.0.1:{served.server_address[1]}"
     assert archive((f"{base}/dists/new/", f"{base}/dists/new-security/"), suite="new", patience=PATIENCE) == YES
     gone = archive((f"{base}/dists/new/", "http://127.0.0.1:9/dists/new-security/"), suite="new", patience=PATIENCE)
     assert gone.answer == "no" and "debian" not in gone.short
 
 
-def test_an_archive_that_says_nothing_is_told_from_one_that_refuses() -> None:
+def test_a_silent_archive_differs_from_one_that_refuses() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/dists/x/"
         assert archive((address,), suite="x", patience=0.2).hung
