@@ -61,9 +61,9 @@ class SuiteTrial:
     shows_home: bool = False
     """True: reports show the user's home where evidence names it."""
     skipped: list[str] = field(default_factory=list)
-    """Why the test measured nothing: without a row, the result is n/a with the first reason."""
+    """Reasons that the test measured nothing. Without a row, the result is n/a with the first of them."""
     blocked_by: str = ""
-    """The promise without which this one cannot be measured: without a row, the result is blocked."""
+    """The promise that must hold before this one can be measured. Without a row, the result is blocked."""
 
     @property
     def policy(self) -> str:

@@ -18,6 +18,7 @@ from tools import page_prose, string_prose
 ROOT: Final = Path(__file__).resolve().parents[1]
 DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 FOLDERS: Final = ("pytest_codexsandbox", "incidents", "benchmarks", "tools", "scenarios")
+PAGES: Final = ("docs", "incidents", "matrix", "pytest_codexsandbox", "scenarios")
 _OPENINGS: Final = re.compile(r"(What|Whether|Of|Who|Whose|Whoever|How|Where|Which|As|Why)\b")
 _WORDS: Final = re.compile(
     r"\b(nobody|somebody|whoever|to be had|be had|of ours|of theirs|warden|nursery|onlooker|trespass|workbench"
@@ -42,7 +43,7 @@ def findings() -> Iterator[Finding]:
     """Yields each docstring, each part of a page and each text for users that breaks a rule."""
     for path in _python():
         name = path.relative_to(ROOT).as_posix()
-        for line, text in _docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+        for line, text in docstrings(ast.parse(path.read_text(encoding="utf-8"))):
             if rule := broken_rule(text):
                 yield Finding(f"{name}:{line}", rule)
     yield from page_findings()
@@ -71,14 +72,20 @@ def _python() -> Iterable[Path]:
 
 
 def _pages() -> Iterable[Path]:
-    tops = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
-    return (*tops, *sorted((ROOT / "docs").rglob("*.md")))
+    """Returns each page that a person reads. Golden recordings of reports are no pages."""
+    return (*sorted(ROOT.glob("*.md")), *(path for folder in PAGES for path in sorted((ROOT / folder).rglob("*.md"))))
 
 
-def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yields each docstring: of modules, classes and functions, and those below an attribute."""
     for node in ast.walk(tree):
-        if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)):
-            yield getattr(node, "lineno", 1), text
+        for part in node.body if isinstance(node, DOCUMENTED) else ():
+            if (
+                isinstance(part, ast.Expr)
+                and isinstance(part.value, ast.Constant)
+                and isinstance(part.value.value, str)
+            ):
+                yield part.lineno, part.value.value
 
 
 if __name__ == "__main__":

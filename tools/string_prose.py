@@ -1,4 +1,4 @@
-"""String prose: finds texts for users that break the rules of CONTRIBUTING.md, in strings of the product and in data.
+"""String prose: finds strings of the product, and texts and comments of data, that break the rules of CONTRIBUTING.md.
 
 A string of four words or more counts as a text for users. `PACKAGES` lists the packages that follow the rules.
 """
@@ -21,6 +21,7 @@ DATA: Final = (
     "incidents/**/*.toml",
     "scenarios/**/case.toml",
 )
+COMMENTED: Final = (*DATA, "pyproject.toml", "mkdocs.yml", "ci/**/*", "pytest_codexsandbox/generators/scaffold/*.sh")
 KEYS: Final = frozenset(
     {
         *("also", "cause", "decide", "description", "do", "notes", "price"),
@@ -43,7 +44,7 @@ class Text(NamedTuple):
 
 def findings(root: Path) -> Iterator[tuple[str, str]]:
     """Yields the place and the rule of each text that breaks one."""
-    for one in texts(root):
+    for one in (*texts(root), *comments(root)):
         if rule := broken_rule(one.text):
             yield one.place, rule
 
@@ -61,6 +62,25 @@ def texts(root: Path) -> Iterator[Text]:
             name = path.relative_to(root).as_posix()
             for text in _values(tomllib.loads(path.read_text(encoding="utf-8"))):
                 yield Text(name, text)
+
+
+def comments(root: Path) -> Iterator[Text]:
+    """Yields each block of whole-line comments, and each comment behind a value, of data and of shell programs."""
+    for pattern in COMMENTED:
+        for path in sorted(one for one in root.glob(pattern) if one.is_file()):
+            block: list[str] = []
+            start = 1
+            for number, line in enumerate([*path.read_text(encoding="utf-8").splitlines(), ""], 1):
+                before, _, comment = line.partition("# ")
+                is_whole = bool(comment) and not before.strip()
+                if block and not is_whole:
+                    yield Text(f"{path.relative_to(root).as_posix()}:{start}", " ".join(block))
+                    block = []
+                if is_whole:
+                    start = start if block else number
+                    block.append(comment)
+                elif comment and not before.count('"') % 2:
+                    yield Text(f"{path.relative_to(root).as_posix()}:{number}", comment)
 
 
 def broken_rule(text: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lint.tracked import ROOT
+from tests.lint.tracked import ROOT, pages
 from tools import page_prose, prose, string_prose
 
 GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
@@ -32,6 +32,15 @@ def test_a_rule_is_seen_where_a_docstring_breaks_it(text: str, rule: str) -> Non
     assert rule in found if rule else found == ""
 
 
+def test_a_docstring_below_an_attribute_is_checked() -> None:
+    source = "class A:\n    'One.'\n    x: int = 0\n    'Why it is so.'\n\ndef f():\n    'Two.'\n    return 'three'\n"
+    assert [text for _, text in prose.docstrings(ast.parse(source))] == ["One.", "Why it is so.", "Two."]
+
+
+def test_every_page_is_checked() -> None:
+    assert set(pages()) <= set(prose._pages())
+
+
 @pytest.mark.parametrize(
     ("page", "rule"),
     [
@@ -40,6 +49,7 @@ def test_a_rule_is_seen_where_a_docstring_breaks_it(text: str, rule: str) -> Non
         ("- It is laid into the container.", "'laid'"),
         ("## What it needs", "begins with 'What'"),
         ("# Less than everything", "begins with 'Less'"),
+        ("Short. What is gone is named.", "begins with 'What'"),
         (LONG, "has 26 words"),
         (f"1. {LONG}", "has 26 words"),
         (f"Short. {LONG} Short.", "has 26 words"),
@@ -120,6 +130,21 @@ texts = ['nobody said this pattern']
     (tmp_path / "matrix" / "x.toml").write_text(data, encoding="utf-8")
     assert [one.text for one in string_prose.texts(tmp_path)] == ["nobody reads it aloud"]
     assert [place for place, _ in string_prose.findings(tmp_path)] == ["matrix/x.toml"]
+
+
+def test_a_history_keeps_its_length_and_no_subject_without_a_name() -> None:
+    found = page_prose.findings("CHANGELOG.md", f"- {LONG}\n- Nobody is asked.\n")
+    assert [part.line for part, _ in found] == [2]
+
+
+def test_a_comment_of_the_data_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "matrix").mkdir()
+    data = '# Of the user:\n# nobody reads it.\nx = 1  # whoever asks\ny = "a # b"\n\n# A short one.\n'
+    (tmp_path / "matrix" / "x.toml").write_text(data, encoding="utf-8")
+    found = [(one.place, one.text) for one in string_prose.comments(tmp_path)]
+    texts = ["Of the user: nobody reads it.", "whoever asks", "A short one."]
+    assert found == [(f"matrix/x.toml:{line}", text) for line, text in zip((1, 3, 6), texts, strict=True)]
+    assert [place for place, _ in string_prose.findings(tmp_path)] == ["matrix/x.toml:1", "matrix/x.toml:3"]
 
 
 def test_each_listed_package_and_each_pattern_has_texts_for_users() -> None:

@@ -35,7 +35,7 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Sample = tuple[int, int, int]
-"""Which file it is, and how large. Its time says when it was last used."""
+"""The file and its size. Its time is the last use."""
 
 
 def of_subject(binary: str, digest: str, cache: Path) -> tuple[Mount, str]:

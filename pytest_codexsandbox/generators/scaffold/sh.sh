@@ -28,7 +28,7 @@ if [ -e "$file" ]; then
         refuse "$file has a policy of its own"
     fi
     if grep -qF "$begin" "$rest" || grep -qF "$end" "$rest"; then
-        refuse "$file has a part of a block of ours"
+        refuse "$file has a part of the generator's block"
     fi
     if LC_ALL=C grep -q "$(printf '^\357\273\277\|\r')" "$rest"; then
         refuse "$file has line ends or a byte order mark that this program does not keep"
