@@ -25,7 +25,7 @@ from pytest_codexsandbox.diagnosis.builtin_causes import (
 )
 from pytest_codexsandbox.diagnosis.fact_conditions import flatten
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
-from pytest_codexsandbox.diagnosis.judge import START
+from pytest_codexsandbox.diagnosis.judge import SANDBOX_WAS_OFF, START
 from pytest_codexsandbox.diagnosis.match import QUOTE, match
 from pytest_codexsandbox.diagnosis.match import fingerprints as all_fingerprints
 from pytest_codexsandbox.diagnosis.sandbox_state import proof_of
@@ -190,7 +190,7 @@ def _bare(known: Fingerprint) -> bool:
 
 def _no_sandbox(record: Record, observations: Sequence[Observation]) -> Diagnosis | None:
     start = record.key.promise.partition(".")[0] == START
-    if not record.reason.startswith("no sandbox was on") and not (start and record.direction == "leak"):
+    if not record.reason.startswith(SANDBOX_WAS_OFF) and not (start and record.direction == "leak"):
         return None
     marked = any(proof_of(reading, "") for seen in observations for reading in seen.readings)
     return HALF_A_SANDBOX if marked else NO_SANDBOX

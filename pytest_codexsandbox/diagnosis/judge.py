@@ -34,6 +34,9 @@ TRUST: Final = "trust"  # the topic that is about the harness
 USER: Final = "user"  # a user's own test: it says by itself what it expects, so a row may have no direction
 _WORST_FIRST: Final[tuple[Direction, ...]] = (*DIRECTIONS, "")
 ANOTHER: Final = "another bubblewrap was used than requested"
+NO_START: Final = "the sandbox does not start"
+SANDBOX_WAS_OFF: Final = "no sandbox was on"
+SANDBOX_WAS_ON: Final = "a sandbox was on although none was requested"
 _BROKEN_MEANS: Final[dict[str, Direction]] = {  # of a row that does not say it
     "boundary": "leak", "capability": "denied", "claim": "wrong-claim", "hygiene": "litter", "generator": "wrong-claim",
 }  # fmt: skip
@@ -102,8 +105,8 @@ def _by_start(promise: Promise, started: SandboxState, sandboxed: bool) -> Judge
     if started.state == "unknown":
         return _broken(f"could not determine whether a sandbox was on: {started.why}")
     if sandboxed and started.alone:
-        return _violates("leak", f"no sandbox was on in this call, although it was on in the others: {started.why}")
-    told = "the sandbox does not start" if started.state == "failed" else "no sandbox was on"
+        return _violates("leak", f"{SANDBOX_WAS_OFF} in this call, although it was on in the others: {started.why}")
+    told = NO_START if started.state == "failed" else SANDBOX_WAS_OFF
     return Judged(
         verdict=Verdict.BLOCKED, direction="", reason=f"{told}: {started.why}", blocked_by="start.sandbox-is-on"
     )
@@ -115,9 +118,9 @@ def _start_promise(started: SandboxState, sandboxed: bool) -> Judged | None:
     if started.state == "failed":
         return _violates("denied", f"the command did not run: {started.why}")
     if sandboxed and started.state == "off":
-        return _violates("leak", f"no sandbox was on although one was requested: {started.why}")
+        return _violates("leak", f"{SANDBOX_WAS_OFF} although one was requested: {started.why}")
     if not sandboxed and started.state == "on":
-        return _violates("denied", f"a sandbox was on although none was requested: {started.why}")
+        return _violates("denied", f"{SANDBOX_WAS_ON}: {started.why}")
     return None
 
 
@@ -174,7 +177,7 @@ def _held(evidence: Sequence[Evidence], started: SandboxState, sandboxed: bool, 
     if not sandboxed and started.state != "on":
         return Judged(verdict=Verdict.UNCONFINED, direction="", reason=f"{told}; {unconfined}")
     if not sandboxed:
-        told += f"; a sandbox was on although none was requested ({started.why})"
+        told += f"; {SANDBOX_WAS_ON} ({started.why})"
     elif started.state == "unknown":
         told += f"; could not determine whether a sandbox was on ({started.why}), and this promise needs none"
     elif started.state != "on":  # only a promise that needs nothing comes here

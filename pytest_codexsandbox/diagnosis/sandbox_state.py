@@ -26,6 +26,7 @@ from pytest_codexsandbox.model.record import Diagnosis
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 
 REFUSALS: Final = ("EROFS", "EACCES", "EPERM")
+NOT_INSPECTED: Final = "the probe was not inspected from outside while it waited"
 NOT_KNOWN: Final = "no fingerprint fits what it said"
 _HOW_TO: Final = "note: run with `RUST_BACKTRACE"
 _MOUNTED: Final = "own mount namespace and fewer capabilities"
@@ -92,7 +93,7 @@ def _by_marks(
     """Decides by the kernel's marks, once the refusal is known to be genuine."""
     errno = observation.rows[FORBIDDEN].errno
     if reading is None:
-        return _state(observation, "unknown", "the probe was not inspected from outside while it waited", marks)
+        return _state(observation, "unknown", NOT_INSPECTED, marks)
     if not reading.stdout_is_ours:
         return _state(observation, "unknown", "the inspected process does not write to the harness's pipe", marks)
     proof = proof_of(reading, errno)

@@ -18,6 +18,7 @@ from pytest_codexsandbox.protocols import Subject
 from pytest_codexsandbox.selftest import canaries as canary_subjects
 
 Pairs = tuple[tuple[Promise, Callable[..., object]], ...]
+NOT_CAUGHT: Final = "allow-all was not caught"
 ATTEMPTS: Final = 3  # a canary that dies with its environment is run again, twice at most
 _FINE = (Verdict.CONFORMS, Verdict.UNCONFINED, Verdict.NOT_APPLICABLE)
 
@@ -78,7 +79,7 @@ class Canaries:
     def _caught(self, subject: Subject, cell: Cell, door: str, policy: str) -> str:
         records = self._rehearse(subject, cell, door, policy, [pair for pair in self._pairs if pair[0].topic == START])
         wrong = [record for record in records if record.verdict is not Verdict.VIOLATES]
-        return _words("allow-all was not caught", wrong) if wrong or not records else ""
+        return _words(NOT_CAUGHT, wrong) if wrong or not records else ""
 
     def _passed(self, subject: Subject, cell: Cell, door: str, policy: str) -> str | None:
         records = self._rehearse(subject, cell, door, policy, self._battery(policy))

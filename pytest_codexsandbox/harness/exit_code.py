@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from pytest_codexsandbox.diagnosis.judge import SANDBOX_WAS_OFF
 from pytest_codexsandbox.matrix import expectations
 from pytest_codexsandbox.matrix.expectations import Applied, Deviation
 from pytest_codexsandbox.matrix.where_clause import parse
@@ -186,7 +187,7 @@ def _never_on(records: Mapping[Key, Record]) -> str:
         return ""
     counts = ledger.count(starts)
     seen = ", ".join(f"{counts[verdict]} {WORDS[verdict]}" for verdict in Verdict if counts[verdict])
-    return f"no sandbox was on in the whole run (start checks: {seen})"
+    return f"{SANDBOX_WAS_OFF} in the whole run (start checks: {seen})"
 
 
 def _is_told(start: Record) -> bool:

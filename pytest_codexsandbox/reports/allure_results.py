@@ -8,6 +8,7 @@ from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.reports.outcomes import Outcome, of_run, outcomes
 
 RUN: Final = "codexsandbox-run"  # label: the run that a result belongs to
+TITLE: Final = "the run's exit code"  # name of the result of the whole run
 KEY: Final = "codexsandbox-key"  # label: the planned result
 STATUS: Final = {"passed": "passed", "failure": "failed", "error": "broken", "skipped": "skipped"}
 Result = dict[str, Any]
@@ -43,7 +44,7 @@ def changed(
     if whole is None and failed_before:
         whole = Outcome(kind="passed", message="no reason beside the results")
     if whole is not None:
-        yield _made(run, RUN, "the run's exit code", whole, at)
+        yield _made(run, RUN, TITLE, whole, at)
 
 
 def label(result: Result, name: str) -> str:

@@ -123,7 +123,7 @@ def test_a_run_that_waits_too_long_for_a_shared_tmp_gets_the_reason(folder: Path
             fcntl.flock(held, fcntl.LOCK_EX)
             done = environment.run(shell(world, "echo never"))
             assert done.ended == "not-started"
-            assert "/tmp, which another run of codexsandbox" in done.error and f"(pid {RUN})" in done.error
+            assert "/tmp" in done.error and f"(pid {RUN})" in done.error
             with pytest.raises(HarnessError, match=rf"\(pid {RUN}\)"):
                 environment.spawn(shell(world, "echo never"))
         finally:

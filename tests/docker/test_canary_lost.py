@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.harness.canaries import NOT_CAUGHT
 from pytest_codexsandbox.journal.store import read
 from pytest_codexsandbox.model.verdict import Verdict
 
@@ -72,4 +73,4 @@ def test_a_canary_is_asked_again_in_a_new_container_and_not_for_ever(folder: Pat
         assert row.held and "attempt 1: " in row.saw and "kill 9" in row.saw
     else:
         assert Verdict.CONFORMS not in found
-        assert "allow-all was not caught" in done.stdout
+        assert NOT_CAUGHT in done.stdout

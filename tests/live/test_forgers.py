@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Callable
 
+from pytest_codexsandbox.diagnosis.sandbox_state import NOT_INSPECTED
+from pytest_codexsandbox.doors.support.call_output import SECOND_ROW
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.harness.trial_runner import run_promises
 from pytest_codexsandbox.harness.worker_resources import WorkerOptions
@@ -85,7 +87,7 @@ def test_a_program_that_prints_before_the_probe_is_not_believed() -> None:
     records = _records(SPEAKS_FIRST, lambda promise: promise.id in LEAKING)
     assert len(records) == 1 + len(LEAKING)
     assert {record.verdict for record in records.values()} == {Verdict.BROKEN}, records
-    assert all("a second row for one act" in record.reason for record in records.values())
+    assert all(SECOND_ROW in record.reason for record in records.values())
 
 
 def test_the_sandbox_of_the_battery_is_no_witness_for_another_call() -> None:
@@ -96,4 +98,4 @@ def test_the_sandbox_of_the_battery_is_no_witness_for_another_call() -> None:
     measured = [record for record in records.values() if record.verdict is not Verdict.NOT_APPLICABLE]
     assert len(measured) > 15
     assert {record.verdict for record in measured if record not in start} == {Verdict.BROKEN}, records
-    assert all("not inspected from outside" in record.reason for record in measured if record not in start)
+    assert all(NOT_INSPECTED in record.reason for record in measured if record not in start)

@@ -1,5 +1,6 @@
 """A tool that sets the mode alone, and says so: what the user's file grants is asked of the real Codex."""
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -61,9 +62,7 @@ def test_a_generator_that_claims_to_keep_and_does_not_is_red(tried: Try, trick: 
 def test_settings_decided_by_the_users_permissions_are_never_green(tried: Try) -> None:
     """The file leads to another mode than was asked for, and has no words for that one."""
     shown = tried("text = text.replace('default_permissions', '# default_permissions')", case="26-default-permissions")
-    assert f"2 promises not checked: {SAYS}, {DOES}: the user's permissions ':read-only' do not set roots" in shown, (
-        shown
-    )
+    assert re.search(rf"\b2 [a-z ]+: {SAYS}, {DOES}: .* ':read-only' .*\broots\b", shown), shown
 
 
 def test_a_file_is_asked_about_in_another_mode_and_stays_as_it_is(claimant: Claimant) -> None:

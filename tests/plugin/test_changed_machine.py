@@ -1,5 +1,6 @@
 """A machine that changes while a run goes on: no sign mixes two sandboxes."""
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -74,7 +75,7 @@ def test_results_after_the_change_are_broken_and_both_sides_are_named(
     changed = [line.facts["changed"] for line in run.journal.environments if "changed" in line.facts]
     assert len(changed) == 1
     assert changed[0][0].startswith(told)
-    assert f"changed during the run: {told}" in " ".join(run.out.split())
+    assert re.search(rf"changed [a-z ]+: {re.escape(told)}", " ".join(run.out.split()))
     assert run.code not in (0, 1)
 
 

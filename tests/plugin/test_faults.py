@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_codexsandbox.diagnosis.judge import SANDBOX_WAS_OFF
 from pytest_codexsandbox.guest import process_tree
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.fakes.machine import installed_codex
@@ -221,7 +222,7 @@ def test_a_run_whose_starts_are_all_known_to_fail_is_no_success(matrix: Matrix, 
     counts = run.journal.counts()
     assert counts["expected"] and counts["unconfined"] and not counts["violates"] + counts["stale"], run.out
     assert run.code == 11, run.out
-    assert "exit 11: no sandbox was on" in run.out
+    assert f"exit 11: {SANDBOX_WAS_OFF}" in run.out
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from pytest_codexsandbox.model.ledger import known_without_sandbox, measured_cel
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.reports import allure_results
 from pytest_codexsandbox.selftest.fake_codex_script import write
 from pytest_codexsandbox.selftest.fake_codexes import ALLOW_ALL
 from tests.fakes.machine import installed_codex
@@ -251,7 +252,7 @@ def test_a_run_in_which_no_sandbox_was_on(run: Callable[..., Done], matrix: Matr
     assert blocked
     for case in blocked:
         (skipped,) = case.iterfind("skipped")
-        assert "blocked by start.sandbox-is-on · " in skipped.get("message", "")
+        assert " start.sandbox-is-on · " in skipped.get("message", "")
 
 
 @pytest.mark.live
@@ -281,7 +282,7 @@ def test_a_run_without_a_plan_has_an_error_as_well(
     (told,) = [one.get("message", "") for one in suite.iter("error")]
     assert told.startswith(f"exit {code}: ") and why in told
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
-    assert in_allure(done) == ({}, ["the run's exit code"])
+    assert in_allure(done) == ({}, [allure_results.TITLE])
 
 
 MARKED = """
@@ -323,7 +324,7 @@ def test_a_file_that_cannot_say_what_the_journal_says_is_no_success(run: Callabl
     assert done.code == 11, done.out
     assert done.journal.end is not None and done.journal.end.exit == 11
     assert "ParseError" in done.out
-    assert "exit 11: requested and not written: junit.xml" in done.out
+    assert re.search(r"exit 11: [a-z ]+: junit\.xml", done.out)
 
 
 @pytest.mark.live

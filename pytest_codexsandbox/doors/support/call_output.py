@@ -20,6 +20,7 @@ NO_ROOM_TEXTS: Final = (
     b"database or disk is full",
     b"failed to initialize sqlite state runtime",
 )
+SECOND_ROW: Final = "a second row for one act"
 NO_PROCESS: Final = b"Resource temporarily unavailable"
 FULL: Final = 16 << 20  # bytes: a disk with less counts as full, even if space is freed meanwhile
 
@@ -101,7 +102,7 @@ class _Listener:
         if done.act not in self._asked:
             return "a row for an act that was not requested"
         if done.act in self.rows:
-            return "a second row for one act"
+            return SECOND_ROW
         self.rows[done.act] = done
         return ""
 

@@ -1,6 +1,7 @@
 """`codexsandbox images`: wrong words, the table, and what cannot be had. No engine is asked."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,9 @@ def test_the_table_says_what_is_there_and_why_something_is_not(
     assert cli.main(["images", "list"]) == 0
     shown = capsys.readouterr().out
     lines = {line.split()[0]: line for line in shown.splitlines() if line.strip()}
-    assert "from the lock file" in shown
+    assert "lock file" in shown
     assert "ready    bootstrapped 80 + 79 MB 123456789abc distro none" in lines["debian-bookworm"]
-    assert "to make  pull or bootstrap" in lines["debian-sid"]
+    assert re.search(r"to make +pull .*bootstrap", lines["debian-sid"])
     assert "not had  pull" in lines["fedora-43"]
     assert "(try again: codexsandbox images build" in shown
     assert max(map(len, shown.splitlines()[2:])) <= 80

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.diagnosis.judge import ANOTHER, Judged, Outcome, judge
+from pytest_codexsandbox.diagnosis.judge import ANOTHER, SANDBOX_WAS_OFF, SANDBOX_WAS_ON, Judged, Outcome, judge
 from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
@@ -67,7 +67,7 @@ def test_a_sandbox_that_is_off_in_one_call_alone_is_a_leak_although_the_start_pr
     alone = SandboxState(state="off", why="a write that no sandbox allows went through", alone=True)
     found = judge(promise(), outcome="passed", message="", evidence=(row(),), started=alone, sandboxed=True)
     assert (found.verdict, found.direction) == (Verdict.VIOLATES, "leak")
-    assert found.reason.startswith("no sandbox was on")
+    assert found.reason.startswith(SANDBOX_WAS_OFF)
 
 
 def test_nothing_holds_in_a_call_of_which_the_sandbox_is_not_known() -> None:
@@ -192,7 +192,7 @@ def test_broken_work_without_a_sandbox_is_a_violation() -> None:
 
 
 def test_an_unrequested_sandbox_is_named() -> None:
-    assert "a sandbox was on" in judged(state="on", sandboxed=False).reason
+    assert SANDBOX_WAS_ON in judged(state="on", sandboxed=False).reason
 
 
 def test_a_reason_is_one_line() -> None:

@@ -130,7 +130,7 @@ def test_a_silent_call_has_failed_with_its_exit_code() -> None:
     found = state(died("", code=42))
     assert (found.state, found.why) == ("failed", "exit code 42")
     killed = state(died("", ended="signal", code=137))
-    assert (killed.state, killed.why) == ("failed", "died by SIGKILL, exit code 137")
+    assert killed.state == "failed" and "SIGKILL" in killed.why and "137" in killed.why
 
 
 def test_facts_of_the_machine_make_the_cause_of_a_failed_start_more_specific() -> None:

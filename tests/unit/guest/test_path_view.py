@@ -1,6 +1,7 @@
 """Paths seen from outside, and folders removed, without starting anything."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ def test_a_link_on_the_way_is_named_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     seen = path_view.path_state(str(tmp_path), str(tmp_path / "link" / "file"))
     assert seen["kind"] == "unreadable"
-    assert "link is a link to real" in seen["error"]
+    assert re.search(r"\blink [a-z ]+ real$", seen["error"])
 
 
 def test_a_file_on_the_way_means_missing(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from typing import TextIO
 import msgspec
 import pytest
 
-from pytest_codexsandbox.errors import HarnessError, InputError
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness import backends
+from pytest_codexsandbox.harness.backends import MissingPackage
 from pytest_codexsandbox.model.artifact_status import ArtifactStatus
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.plan_queries import PlanQuery
@@ -119,5 +120,5 @@ def test_images_need_a_backend_that_makes_some(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(InputError) as raised:
         backends.find_image_store()
     assert raised.value.next_step == "pip install 'pytest-codexsandbox[docker]'"
-    with pytest.raises(HarnessError, match="backend docker is missing"):
+    with pytest.raises(MissingPackage, match=r"backend docker\b"):
         backends.load_backend("docker")

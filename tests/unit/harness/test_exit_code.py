@@ -5,6 +5,7 @@ import datetime
 import msgspec
 import pytest
 
+from pytest_codexsandbox.diagnosis.judge import SANDBOX_WAS_OFF
 from pytest_codexsandbox.harness.exit_code import OVERRULED, ExitResult, exit_code, settle, versions
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
@@ -233,7 +234,7 @@ def test_results_without_a_sandbox_make_no_success_of_a_run_whose_sandbox_never_
     free = next(key for key in both.keys if key.policy == "danger-full-access" and key.promise == "start.is-on")
     outcome = exit_code(states | {free: record(free, Verdict.UNCONFINED)}, planned=both.keys)
     assert outcome.code == 11
-    assert "no sandbox was on" in outcome.reasons[0] and "1 known deviation" in outcome.reasons[0]
+    assert SANDBOX_WAS_OFF in outcome.reasons[0] and "1 known deviation" in outcome.reasons[0]
 
 
 TWO = plan(promise("start.is-on"), promise(), promise("trust.canary"), cells=(cell("0.1.0"), cell("0.2.0")))

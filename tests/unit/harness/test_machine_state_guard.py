@@ -1,5 +1,6 @@
 """An environment that becomes another one while it is measured."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -58,7 +59,7 @@ def test_after_a_change_nothing_is_measured_there_any_more() -> None:
     place.now = OTHER
     with pytest.raises(HarnessError, match="this machine changed") as caught:
         steady.look(place)  # type: ignore[arg-type]
-    assert caught.value.why == "bwrap was /b 1, and is none"
+    assert re.fullmatch(r"bwrap [a-z]+ /b 1, [a-z ]+ none", caught.value.why)
     assert caught.value.where == HERE.id
     place.now = ONE  # put back: what was measured meanwhile is not known
     with pytest.raises(HarnessError):
@@ -66,7 +67,7 @@ def test_after_a_change_nothing_is_measured_there_any_more() -> None:
     with pytest.raises(HarnessError):
         steady.need(HERE.id)
     told = steady.news(HERE.id)
-    assert (told["bwrap_of_calls"], told["changed"]) == ({}, ["bwrap was /b 1, and is none"])
+    assert (told["bwrap_of_calls"], told["changed"]) == ({}, [caught.value.why])
     assert steady.news(HERE.id) == {}, "told once"
 
 
@@ -112,7 +113,7 @@ def test_sandboxes_of_one_codex_are_set_up_by_one_program() -> None:
     with pytest.raises(HarnessError) as caught:
         steady.set_up("here", codex, "sandbox", [own])
     first, _, now = caught.value.why.partition(" and now by ")
-    assert "Codex 0.163.0 at the door sandbox" in first and "bwrap /usr/bin/bwrap (sha256 aaaaaaa" in first
+    assert re.search(r"Codex 0\.163\.0 [a-z ]+ sandbox\b", first) and "bwrap /usr/bin/bwrap (sha256 aaaaaaa" in first
     assert now.startswith("Codex' own bwrap")
     assert steady.news("here")["changed"] == [caught.value.why]
     steady.need("there")

@@ -97,7 +97,7 @@ def test_a_folder_without_cases_and_a_name_that_is_none_are_errors(tmp_path: Pat
         with pytest.raises(InputError):
             cases(path)
     folder(tmp_path, name="Not A Name")
-    with pytest.raises(InputError, match="cannot be the name"):
+    with pytest.raises(InputError, match="'Not A Name'"):
         cases(tmp_path)
 
 

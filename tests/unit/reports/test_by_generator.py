@@ -4,7 +4,7 @@ import msgspec
 
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import by_generator, html, markdown
-from pytest_codexsandbox.reports.generator_tally import measured, paste
+from pytest_codexsandbox.reports.generator_tally import ROWS, measured, paste
 from tests.unit.reports import generator_builders
 from tests.unit.reports.test_generators import changed, readme
 from tests.unit.reports.test_terminal import screen
@@ -55,7 +55,7 @@ def test_rows_of_its_own_matrix_are_no_cases_of_the_corpus() -> None:
     made = msgspec.structs.replace(made, stories=(*made.stories, declined))
     (one,) = measured(made, made.states())
     assert (one.cases, one.declined_of_corpus, one.declined) == (40, 0, frozenset({"row-01"}))
-    assert one.groups["rows of its own"] == ("row-01", "row-02")
+    assert one.groups[ROWS] == ("row-01", "row-02")
     assert [one.why(case) for case in ("row-01", "row-02", "row-03", "01-empty")] == ["Seatbelt", "", "", ""]
     red = msgspec.structs.replace(
         made,

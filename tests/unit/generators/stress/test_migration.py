@@ -37,7 +37,7 @@ def test_a_captured_key_may_be_given_back() -> None:
 def test_a_captured_key_that_is_thrown_away_is_missed() -> None:
     found = judged(move(LOSES), DECLARED)
     assert reasons(found) == {"key-lost"}
-    assert "captured as sandbox_workspace_write.model" in said(found)
+    assert " sandbox_workspace_write.model" in said(found)
 
 
 def test_a_loss_by_the_older_generator_is_not_blamed_on_the_new_one() -> None:

@@ -57,7 +57,7 @@ def test_a_check_that_is_no_longer_made_of_the_exemplary_one_is_found(
         "CHECKS",
         {**CHECKS, "generator.does-not-grow": lambda story, declaration: skipped("c", "no")},
     )
-    assert [one for one in wrong(stories) if one.endswith("generator.does-not-grow was not checked")]
+    assert [one for one in wrong(stories) if "generator.does-not-grow" in one]
 
 
 def test_one_that_never_ran_is_no_proof(stories: dict[str, CaseRun]) -> None:

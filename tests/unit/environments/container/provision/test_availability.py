@@ -1,5 +1,6 @@
 """What a plan says that cannot be had, without asking anybody; and what it leaves to a try."""
 
+import re
 import time
 
 import pytest
@@ -21,7 +22,7 @@ def test_an_image_that_can_only_be_bootstrapped_needs_the_tool(workshop: Worksho
     workshop.have_tools()
     why = ImageAvailability(workshop.cache).why_not(want(image, bubblewrap=False))
     assert "apt install mmdebstrap" in why
-    assert "busybox has no bubblewrap" in ImageAvailability(workshop.cache).why_not(want(image))
+    assert re.search("busybox .*bubblewrap", ImageAvailability(workshop.cache).why_not(want(image)))
 
 
 def test_a_present_image_needs_no_tool(workshop: Workshop) -> None:

@@ -238,7 +238,7 @@ def test_nothing_is_bootstrapped_for_an_engine_of_another_architecture(workshop:
 
 def test_a_distribution_without_a_bubblewrap_says_so(workshop: Workshop) -> None:
     image = a_distro("busybox", family="busybox", pull="", only=("busybox-static",), bubblewrap="")
-    with pytest.raises(Unavailable, match="busybox has no bubblewrap"):
+    with pytest.raises(Unavailable, match=r"busybox .*bubblewrap"):
         workshop.images().provide(a_container(image))
     assert workshop.images().provide(a_container(image, bwrap="none"))
     assert "--variant=extract" in workshop.tool.calls[0]
