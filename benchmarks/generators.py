@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from pytest_codexsandbox.generators.case_run import workshop
+from pytest_codexsandbox.generators.case_run import open_case_runner
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.generators.confinement_proof import confined
 from pytest_codexsandbox.generators.managed_block import CaseNotApplicable
@@ -29,15 +29,15 @@ def main(pairs: int) -> None:
         confinement, _ = confined(Path(folder))
         proved = time.monotonic()
         told, checked, findings = 0, 0.0, 0
-        with workshop(Path(folder), confinement) as shop:
+        with open_case_runner(Path(folder), confinement) as runner:
             for generator, case in every:
                 try:
-                    story = shop.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0")
+                    case_run = runner.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0")
                 except CaseNotApplicable:
                     continue
                 told += 1
                 now = time.monotonic()
-                findings += sum(len(check(story, generator.declaration)) for check in CHECKS.values())
+                findings += sum(len(check(case_run, generator.declaration)) for check in CHECKS.values())
                 checked += time.monotonic() - now
         took = time.monotonic() - proved
     print(f"the proof of the walls   {proved - begun:6.1f} s")

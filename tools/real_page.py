@@ -103,7 +103,7 @@ def _row(one: Measured) -> tuple[str, ...]:
     every = (*one.records, *one.suite, *one.trust)
     counts = tally(every)
     policy = tally(record for name in POLICY for record in one.about.get(name, ()))
-    seconds = [run.seconds for story in one.stories.values() for run in story.runs]
+    seconds = [run.seconds for case_line in one.stories.values() for run in case_line.runs]
     numbers = (
         counts[each]
         for each in (Verdict.CONFORMS, Verdict.VIOLATES, Verdict.BLOCKED, Verdict.EXPECTED, Verdict.NOT_APPLICABLE)

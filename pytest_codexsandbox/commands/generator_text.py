@@ -44,7 +44,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     why: str
     records: tuple[Record, ...]
-    story: StoryLine | None  # None: the case could not be run at all
+    case_line: StoryLine | None  # None: the case could not be run at all
     claim: Claim | None
 
 
@@ -62,31 +62,31 @@ def _case(case: Case, paint: Paint, *, every: bool) -> Iterator[str]:
     head = paint.wrapped(f"case {case.name}: {case.why}")
     yield paint.bold(head[0])
     yield from head[1:]
-    if case.story is not None:
-        yield from paint.labelled("request", asked_of(case.story))
-        for number, line in enumerate(_runs(case.story)):
+    if case.case_line is not None:
+        yield from paint.labelled("request", asked_of(case.case_line))
+        for number, line in enumerate(_runs(case.case_line)):
             yield from paint.labelled("" if number else "did", line)
-        yield from _diff(case.story, paint, every=every)
-        yield from _said(case.story, paint)
+        yield from _diff(case.case_line, paint, every=every)
+        yield from _said(case.case_line, paint)
     if case.claim is not None:
         yield from paint.labelled("codex", f"says: {claimed(case.claim)}")
     yield from _verdicts(case.records, paint, every=every)
 
 
-def _runs(story: StoryLine) -> list[str]:
+def _runs(case_line: StoryLine) -> list[str]:
     """Yields the runs; joins the second and the third if they change nothing more."""
-    first, *more = ran(story)
-    code = story.runs[0].code if story.runs else None
-    quiet = all(not written_by(run) and run.ended == "exit" and run.code == code for run in story.runs[1:])
+    first, *more = ran(case_line)
+    code = case_line.runs[0].code if case_line.runs else None
+    quiet = all(not written_by(run) and run.ended == "exit" and run.code == code for run in case_line.runs[1:])
     if not quiet or not more:
         return [first, *more]
     return [first, f"{'runs 2 and 3' if len(more) == 2 else 'run 2'}: the same, and nothing changes any more"]
 
 
-def _diff(story: StoryLine, paint: Paint, *, every: bool) -> Iterator[str]:
+def _diff(case_line: StoryLine, paint: Paint, *, every: bool) -> Iterator[str]:
     """Yields the diff of the user's file after the first run."""
-    before = story.before.get(CONFIG)
-    after = story.runs[0].changed.get(CONFIG) if story.runs else None
+    before = case_line.before.get(CONFIG)
+    after = case_line.runs[0].changed.get(CONFIG) if case_line.runs else None
     if after is None:
         return
     texts = [(file.text if file is not None else "").encode("latin-1", "replace") for file in (before, after)]
@@ -102,8 +102,8 @@ def _diff(story: StoryLine, paint: Paint, *, every: bool) -> Iterator[str]:
         yield f"{'':{_MARGIN}}  of the first {SHOWN:,} bytes"
 
 
-def _said(story: StoryLine, paint: Paint) -> Iterator[str]:
-    run = story.runs[0] if story.runs else None
+def _said(case_line: StoryLine, paint: Paint) -> Iterator[str]:
+    run = case_line.runs[0] if case_line.runs else None
     if run is not None and (run.code or run.refused or run.ended != "exit") and (run.stderr or run.stdout).strip():
         yield from paint.labelled("output", (run.stderr.strip() or run.stdout.strip())[:400])
 

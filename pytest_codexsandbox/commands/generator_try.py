@@ -57,7 +57,7 @@ TELLING: Final = ("02-ends-in-tui", "09-string-with-headers", "26-default-permis
 CONTAINERS: Final = "pull-request"
 OWN: Final = "your-own-file"
 BROKEN: Final = 10
-_WISHES: Final[dict[str, dict[str, Any]]] = {
+_INTENTS: Final[dict[str, dict[str, Any]]] = {
     "plain": {},
     "roots": {"roots": ("@ROOT0@",)},
     "network": {"network": True},
@@ -116,7 +116,7 @@ def run(options: argparse.Namespace) -> int:
 # ---- what is asked
 def _cases(options: argparse.Namespace, asked: GeneratorSet) -> tuple[Case, ...]:
     names = [name for text in options.case for name in text.split(",") if name]
-    wish = _wish(options.wish)
+    intent = _intent(options.wish)
     own = decision_table.cases(
         asked.generators[asked.asked[0]].declaration, ""
     )  # the case cache decides which of them apply
@@ -129,7 +129,7 @@ def _cases(options: argparse.Namespace, asked: GeneratorSet) -> tuple[Case, ...]
     chosen = chosen or [there[name] for name in TELLING]
     named = {case.id for case in own}  # a row is asked for what it speaks of
     return tuple(
-        case if wish is None or case.id in named else msgspec.structs.replace(case, wish=wish) for case in chosen
+        case if intent is None or case.id in named else msgspec.structs.replace(case, intent=intent) for case in chosen
     )
 
 
@@ -144,14 +144,14 @@ def _own(path: Path) -> Case:
         return Case(id=OWN, why=f"a copy of {path}", config=path.read_bytes(), group="own")
 
 
-def _wish(text: str | None) -> Intent | None:
+def _intent(text: str | None) -> Intent | None:
     if text is None:
         return None
     words = [word for word in text.split(",") if word]
     for word in words:
-        if word not in _WISHES:
-            raise InputError(f"there is no intent {word!r}", where="--wish", why=f"known: {', '.join(_WISHES)}")
-    return Intent(**{name: value for word in words for name, value in _WISHES[word].items()})
+        if word not in _INTENTS:
+            raise InputError(f"there is no intent {word!r}", where="--wish", why=f"known: {', '.join(_INTENTS)}")
+    return Intent(**{name: value for word in words for name, value in _INTENTS[word].items()})
 
 
 def _subject(options: argparse.Namespace, generator: str) -> SubjectSpec:
@@ -229,12 +229,14 @@ def _shown(cell: Cell, asked: GeneratorSet, *, unconfined: bool, inside: Environ
         options = WorkerOptions(folder=folder, cache=cache_folder(), generators_in=inside.id if inside else "")
         resolver = CodexResolver(cache_folder())
         with closing(WorkerResources((cell,), options, resolver=resolver, events=events)) as resources:
-            shop = open_case_cache(resources, asked, folder=folder / "generators", unconfined=unconfined, inside=inside)
+            cache = open_case_cache(
+                resources, asked, folder=folder / "generators", unconfined=unconfined, inside=inside
+            )
             try:
-                told = _Trial(resources, shop, cell, promises)
+                told = _Trial(resources, cache, cell, promises)
                 cases = tuple(told.case(case, events.lines) for case in asked.cases)
             finally:
-                shop.close()
+                cache.close()
             codex = resources.programs.able(cell).version
     confined = next((line.confined for line in events.lines if isinstance(line, StoryLine)), "")
     return _Tried(codex=codex, confined=confined, cases=cases)
@@ -252,17 +254,21 @@ class _KeptEvents(ToldEvents):
 
 
 class _Trial:
-    def __init__(self, resources: WorkerResources, shop: CaseCache, cell: Cell, promises: Asked) -> None:
-        self._resources, self._shop, self._cell, self._promises = resources, shop, cell, promises
+    def __init__(self, resources: WorkerResources, cache: CaseCache, cell: Cell, promises: Asked) -> None:
+        self._resources, self._cache, self._cell, self._promises = resources, cache, cell, promises
 
     def case(self, case: Case, lines: Sequence[Line]) -> Shown:
         records = tuple(self._records(case))
-        story = next((one for one in lines if isinstance(one, StoryLine) and one.case == case.id), None)
-        claim = next((one for one in lines if isinstance(one, ClaimLine) and story and one.story == story.id), None)
-        found = Shown(name=case.id, why=case.why, records=records, story=story, claim=claim.claim if claim else None)
-        if story is None:
+        case_line = next((one for one in lines if isinstance(one, StoryLine) and one.case == case.id), None)
+        claim = next(
+            (one for one in lines if isinstance(one, ClaimLine) and case_line and one.story == case_line.id), None
+        )
+        found = Shown(
+            name=case.id, why=case.why, records=records, case_line=case_line, claim=claim.claim if claim else None
+        )
+        if case_line is None:
             return found
-        world = self._shop.story(self._cell, case.id)[0].world
+        world = self._cache.case_run(self._cell, case.id)[0].world
         return anonymous(found, world)
 
     def _records(self, case: Case) -> Iterator[Record]:
@@ -272,7 +278,7 @@ class _Trial:
             if promise.over == "inputs" and case.group not in ("inputs", "own"):
                 continue
             yield single_case.record(
-                self._shop, promise, function, cell=self._cell, case=case.id, facts=told, why=_explained
+                self._cache, promise, function, cell=self._cell, case=case.id, facts=told, why=_explained
             )
 
 

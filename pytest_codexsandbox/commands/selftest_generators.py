@@ -67,24 +67,24 @@ def kill(chosen: Iterable[Fake], *, say: Say) -> KillResult:
     pairs = promises()
     known = {bad.name: bad for bad in BAD}
     records: dict[str, dict[Key, Record]] = {}
-    with workbench("selftest-generators") as folder, _workshop(folder) as (shop, cell_of):
+    with workbench("selftest-generators") as folder, _open_cases(folder) as (cases, cell_of):
         for fake in asked:
             say(fake.name)
             cell, bad = cell_of(fake.name), known.get(fake.name)
             own = [pair for pair in pairs if bad is None or pair[0].id in _caught_by(bad)]
-            records[fake.name] = dict(_asked(shop, cell, bad, own))
+            records[fake.name] = dict(_asked(cases, cell, bad, own))
     about = {key.promise for one in records.values() for key in one}
     there = tuple(promise for promise, _ in pairs if promise.id in about)
     return KillResult(fakes=asked, promises=there, records=records)
 
 
 def _asked(
-    shop: CaseCache, cell: Cell, bad: Bad | None, pairs: Iterable[tuple[Promise, Callable[..., object]]]
+    cases: CaseCache, cell: Cell, bad: Bad | None, pairs: Iterable[tuple[Promise, Callable[..., object]]]
 ) -> Iterator[tuple[Key, Record]]:
     for promise, function in pairs:
         for case in _cases(promise, bad):
             key = Key(cell=cell.id, door=DOOR, policy=AS_ASKED, promise=promise.id, case=case)
-            yield key, _record(shop, key, promise, function, cell, bad)
+            yield key, _record(cases, key, promise, function, cell, bad)
 
 
 def _cases(promise: Promise, bad: Bad | None) -> tuple[str, ...]:
@@ -100,12 +100,12 @@ def _cases(promise: Promise, bad: Bad | None) -> tuple[str, ...]:
 
 
 def _record(
-    shop: CaseCache, key: Key, promise: Promise, function: Callable[..., object], cell: Cell, bad: Bad | None
+    cases: CaseCache, key: Key, promise: Promise, function: Callable[..., object], cell: Cell, bad: Bad | None
 ) -> Record:
-    writing = RealGeneratorTrial(key, promise, cell=cell, cases=shop)
+    writing = RealGeneratorTrial(key, promise, cell=cell, cases=cases)
     try:
         if bad is not None and bad.kind == "prevented":
-            return _prevented(shop, key, cell)
+            return _prevented(cases, key, cell)
         told = run_promise(writing, function)
     except CodexSandboxError as fault:
         return Record(key=key, verdict=Verdict.BROKEN, reason=str(fault))
@@ -119,17 +119,17 @@ def _record(
     )
 
 
-def _prevented(shop: CaseCache, key: Key, cell: Cell) -> Record:
+def _prevented(cases: CaseCache, key: Key, cell: Cell) -> Record:
     """The walls catch it: it reached for something, and did not say that it got it."""
-    story, _ = shop.story(cell, key.case)
-    said = story.first.stdout + story.first.stderr
-    caught = story.first.ended == "exit" and REACHED not in said
+    case_run, _ = cases.case_run(cell, key.case)
+    said = case_run.first.stdout + case_run.first.stderr
+    caught = case_run.first.ended == "exit" and REACHED not in said
     why = "its escape attempt failed" if caught else f"its escape attempt worked, or was never made: {said}"
     return Record(key=key, verdict=Verdict.VIOLATES if caught else Verdict.CONFORMS, reason=why)
 
 
 @contextmanager
-def _workshop(folder: Path) -> Iterator[tuple[CaseCache, Callable[[str], Cell]]]:
+def _open_cases(folder: Path) -> Iterator[tuple[CaseCache, Callable[[str], Cell]]]:
     environment, writers = this_machine(), _writers()
     spec = installed() or SubjectSpec(label="none")
 
@@ -140,11 +140,11 @@ def _workshop(folder: Path) -> Iterator[tuple[CaseCache, Callable[[str], Cell]]]
     options = WorkerOptions(folder=folder / "environment", cache=cache_folder())
     resources = WorkerResources((cell_of(GOOD),), options, resolver=CodexResolver(cache_folder()), events=ToldEvents())
     try:
-        shop = open_case_cache(resources, writers, folder=folder / "generators", unconfined=False)
+        cases = open_case_cache(resources, writers, folder=folder / "generators", unconfined=False)
         try:
-            yield shop, cell_of
+            yield cases, cell_of
         finally:
-            shop.close()
+            cases.close()
     finally:
         resources.close()
 
@@ -154,7 +154,7 @@ def _writers() -> GeneratorSet:
     shipped_ones = {name: generator_specs.of_declaration(name) for name in generator_files.files()}
     cases = (
         Case(id=GOOD, why="an ordinary file", config=USER),
-        *(Case(id=one.name, why=one.wrong, config=one.config, link=one.link, wish=one.wish) for one in BAD),
+        *(Case(id=one.name, why=one.wrong, config=one.config, link=one.link, intent=one.intent) for one in BAD),
     )
     return GeneratorSet(generators={**shipped_ones, **bad}, asked=tuple(bad), cases=cases, others=())
 

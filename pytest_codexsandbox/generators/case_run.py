@@ -82,7 +82,7 @@ class CaseRunner:
         second changed a file. Such a tool does not know the number of a run, so the third run would only repeat the
         second.
         """
-        asked = GeneratorCall(generator=generator, wish=case.wish or intent, version=version, codex=codex)
+        asked = GeneratorCall(generator=generator, intent=case.intent or intent, version=version, codex=codex)
         alone = self.alone(asked)
         before = self._laid(asked, self._filled(asked, case))
         told: list[GeneratorRun] = []
@@ -95,7 +95,7 @@ class CaseRunner:
         return CaseRun(
             generator=generator.name,
             case=case,
-            wish=asked.wish,
+            intent=asked.intent,
             before=before,
             runs=tuple(told),
             world=self.world(),
@@ -223,7 +223,7 @@ def _joined(told: Sequence[GeneratorRun]) -> GeneratorRun:
 
 
 @contextmanager
-def workshop(
+def open_case_runner(
     folder: Path, confinement: Confinement = UNCONFINED, *, environment: Environment | None = None
 ) -> Iterator[CaseRunner]:
     """Opens a case runner. Leaving ends all its processes and removes its folders.
@@ -237,7 +237,7 @@ def workshop(
         opened.close()
 
 
-def tell(
+def run_single_case(
     generator: Generator,
     case: Case,
     intent: Intent,
@@ -248,9 +248,9 @@ def tell(
     codex: str = "",
     runs: int = RUNS,
 ) -> CaseRun:
-    """Runs a single case. For many cases, one case runner (`workshop`) is faster."""
-    with workshop(folder, confinement) as shop:
-        return shop.run_case(generator, case, intent, version=version, codex=codex, runs=runs)
+    """Runs a single case. For many cases, one case runner (`open_case_runner`) is faster."""
+    with open_case_runner(folder, confinement) as runner:
+        return runner.run_case(generator, case, intent, version=version, codex=codex, runs=runs)
 
 
 def generated(
@@ -276,7 +276,7 @@ def generated(
                 "an unconfined generator cannot be shown the folders of an environment",
                 why="it sees the paths of this machine",
             )
-        asked = GeneratorCall(generator=generator, wish=case.wish or intent, version=version, codex=codex)
+        asked = GeneratorCall(generator=generator, intent=case.intent or intent, version=version, codex=codex)
         stage.lay(case, runner.values(asked), generator.declaration)
         before = stage.files()
         outcome = runner.run(asked)
@@ -305,4 +305,13 @@ def _is_same(before: object, after: object) -> bool:
     return before is not None and before == after
 
 
-__all__ = ("RUNS", "CaseRunner", "GeneratorCall", "generated", "placeholders", "tell", "workshop", "written")
+__all__ = (
+    "RUNS",
+    "CaseRunner",
+    "GeneratorCall",
+    "generated",
+    "open_case_runner",
+    "placeholders",
+    "run_single_case",
+    "written",
+)

@@ -46,7 +46,7 @@ def of_folders(folders: Mapping[str, str], own: str) -> dict[str, str]:
     }
 
 
-def of_wish(intent: Intent, version: str, paths: Mapping[str, str]) -> dict[str, str]:
+def of_intent(intent: Intent, version: str, paths: Mapping[str, str]) -> dict[str, str]:
     """Returns the placeholders that describe the intent."""
     return {
         "ROOTS_JSON": json.dumps(roots(intent, paths), ensure_ascii=False),

@@ -34,7 +34,7 @@ class GeneratorCall(msgspec.Struct, frozen=True, kw_only=True):
     """One run: the generator and the intent. `codex`: the program of the cell, "" if there is none."""
 
     generator: Generator
-    wish: Intent
+    intent: Intent
     version: str
     codex: str = ""
     run: int = 1
@@ -108,7 +108,7 @@ class Runner:
     def values(self, asked: GeneratorCall, number: int = 0) -> dict[str, str]:
         """Returns placeholder → value. `number`: of several parallel runs."""
         paths = self.stage.paths_of(number)
-        return {**paths, **placeholders.of_wish(asked.wish, asked.version, paths)}
+        return {**paths, **placeholders.of_intent(asked.intent, asked.version, paths)}
 
     # ---- one run
     def _prepared(self, asked: GeneratorCall, number: int) -> tuple[Job, Invocation]:
@@ -124,7 +124,7 @@ class Runner:
         made = self._made(asked)
         if is_start_of_codex(asked.generator):  # how this command starts Codex is its whole result
             made = msgspec.structs.replace(made, argv=(f"{stubs}/codex", *made.argv[1:]))
-        request = request_environ.request(asked.wish, values, declaration, codex=f"{stubs}/codex", run=asked.run)
+        request = request_environ.request(asked.intent, values, declaration, codex=f"{stubs}/codex", run=asked.run)
         self.stage.ready(request_environ.as_bytes(request), number)
         self._stub(stub_of(works=works, codex=asked.codex), stubs)
         env = request_environ.environment(request, values, declaration, folders=(stubs, *made.folders))

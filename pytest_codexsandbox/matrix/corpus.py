@@ -26,7 +26,7 @@ Link = Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "missing
 _FILES: Final = ("README.md", "case.toml", "config.toml")
 
 
-class _Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _CaseIntent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An intent as case.toml writes it: "unsaid" is None, which TOML cannot write."""
 
     roots: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class _Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     capabilities: dict[str, bool] = {}
     params: dict[str, str] = {}
 
-    def wish(self) -> Intent:
+    def intent(self) -> Intent:
         given = {name: getattr(self, name) for name in self.__struct_fields__}
         return Intent(**{**given, "network": None if self.network == "unsaid" else self.network})
 
@@ -54,7 +54,7 @@ class _CaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     folder_mode: int = 0o755
     link: Link = ""
     files: dict[str, str] = {}  # path with a placeholder → a file of this folder; `…/` → "": a folder
-    wish: _Wish | None = None
+    intent: _CaseIntent | None = msgspec.field(default=None, name="wish")
     voids: str = ""
     notes: str = ""
 
@@ -93,7 +93,7 @@ def case(folder: Path) -> Case:
         why=_why(folder),
         config=_config(folder, read, file),
         files=files,
-        wish=read.wish.wish() if read.wish else None,
+        intent=read.intent.intent() if read.intent else None,
         **words,
     )
 

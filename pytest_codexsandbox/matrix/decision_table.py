@@ -63,7 +63,7 @@ def cases(declaration: Declaration, version: str) -> tuple[Case, ...]:
             why=one.why or "a row of the generator's own decision matrix",
             config=None,
             group="rows",
-            wish=wish_for(declaration, place, version) or next(_wishes(declaration, one)),
+            intent=intent_for(declaration, place, version) or next(_intents(declaration, one)),
         )
         for place, one in enumerate(declaration.semantics)
     )
@@ -73,19 +73,19 @@ def name_of(place: int) -> str:
     return f"{ROW}{place + 1:02d}"
 
 
-def wish_for(declaration: Declaration, place: int, version: str) -> Intent | None:
+def intent_for(declaration: Declaration, place: int, version: str) -> Intent | None:
     """Returns the most ordinary intent for which the row decides; None if it never decides for this release."""
-    asked = _wishes(declaration, declaration.semantics[place])
+    asked = _intents(declaration, declaration.semantics[place])
     return next((intent for intent in asked if _deciding(declaration.semantics, intent, version) == place), None)
 
 
 def ruled_out(declaration: Declaration, case: str, version: str) -> str:
     """Returns why a row never applies to this release; "" if it does, and for every other case."""
     place = next((place for place in range(len(declaration.semantics)) if name_of(place) == case), None)
-    if place is None or wish_for(declaration, place, version) is not None:
+    if place is None or intent_for(declaration, place, version) is not None:
         return ""
     one = declaration.semantics[place]
-    told = [_deciding(declaration.semantics, intent, version) for intent in _wishes(declaration, one)]
+    told = [_deciding(declaration.semantics, intent, version) for intent in _intents(declaration, one)]
     before = sorted({name_of(other) for other in told if other is not None and other < place})
     if before and all(other is not None and other < place for other in told):
         return f"for Codex {version or 'of this build'} {' and '.join(before)} decides, whatever else is requested"
@@ -95,7 +95,7 @@ def ruled_out(declaration: Declaration, case: str, version: str) -> str:
 def shadowed(declaration: Declaration, place: int) -> str:
     """Returns the earlier rows that match everything this row matches, in every release; "" if it may decide."""
     one, found = declaration.semantics[place], set()
-    for intent in _wishes(declaration, one):
+    for intent in _intents(declaration, one):
         first = next((at for at, other in enumerate(declaration.semantics[:place]) if _hides(other, one, intent)), None)
         if first is None:
             return ""
@@ -110,18 +110,18 @@ def _hides(earlier: DecisionRow, later: DecisionRow, intent: Intent) -> bool:
     return (version is None or version == later.when.get("version")) and _facts_fit(earlier.when, intent)
 
 
-def _wishes(declaration: Declaration, one: DecisionRow) -> Iterator[Intent]:
+def _intents(declaration: Declaration, one: DecisionRow) -> Iterator[Intent]:
     """Yields every intent that the row matches: first the most ordinary one, then all others."""
     there = tuple(name for name in WORDS["platform"] if name in declaration.platforms) or WORDS["platform"][:1]
     known = {**WORDS, "platform": there}
     choices = [(one.when[name],) if name in one.when else words for name, words in known.items()]
     version = "" if one.when.get("version") in _NO_VERSION else None
-    yield _wish(known, [first for first, *_ in choices], version)
+    yield _intent(known, [first for first, *_ in choices], version)
     rest = sorted(product(*choices), key=lambda chosen: sum(map(str.__ne__, chosen, (first for first, *_ in choices))))
-    yield from (_wish(known, chosen, version) for chosen in rest[1:])
+    yield from (_intent(known, chosen, version) for chosen in rest[1:])
 
 
-def _wish(names: Mapping[str, Any], chosen: Sequence[str], version: str | None) -> Intent:
+def _intent(names: Mapping[str, Any], chosen: Sequence[str], version: str | None) -> Intent:
     said: Any = dict(zip(names, chosen, strict=True))
     return Intent(
         platform=said["platform"],

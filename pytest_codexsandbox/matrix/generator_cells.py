@@ -38,7 +38,7 @@ OURS: Final = (  # the shipped other writers of the same file (generators/other_
     "loses-end",
     "loses-marks",
 )
-WISHES: Final[dict[str, Intent]] = {
+INTENTS: Final[dict[str, Intent]] = {
     "plain": Intent(),
     "roots": Intent(roots=("@ROOT0@",)),
     "network": Intent(network=True),
@@ -68,10 +68,10 @@ class GeneratorSet(msgspec.Struct, frozen=True, kw_only=True):
     def expected(self, cell: Cell, intent: Intent, version: str = "") -> ExpectedPolicy:
         return expected(self.declaration(cell), intent, self.row(cell, intent, version))
 
-    def wishes(self, cell: Cell) -> dict[str, Intent]:
+    def intents(self, cell: Cell) -> dict[str, Intent]:
         """Returns policy → the first intent that leads to it."""
         found: dict[str, Intent] = {}
-        for intent in WISHES.values():
+        for intent in INTENTS.values():
             policy = policy_of(self.expected(cell, intent))
             if policy:
                 found.setdefault(policy, intent)
@@ -167,7 +167,7 @@ def led_to(
     """Returns where Codex is measured with a generator's files. `doors` and `policies` are the matrix file's.
     `for_files`: the door for the case that no door of the matrix file reads configuration files."""
     through = doors if any(door.reads_config_files for door in doors) else (for_files,)
-    intents = writers.wishes(cell)
+    intents = writers.intents(cell)
     return tuple((door.name, policy) for door in through for policy in policies if policy in intents)
 
 

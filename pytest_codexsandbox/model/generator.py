@@ -180,7 +180,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     folder_mode: int = 0o755  # of CODEX_HOME
     link: Literal["", "symlink", "dangling", "hardlink", "symlinked-home", "missing-home", "directory"] = ""
     files: dict[str, bytes] = {}  # further ones: a project's configuration, a profile; `…/` is a folder
-    wish: Intent | None = None  # None: each wish in turn where a promise asks for several, else the generator's first
+    intent: Intent | None = None  # None: each intent in turn if a promise asks for several, else the first one
     ordinary: bool = False  # as everybody has one: a generator that declines here declines its work
     voids: str = ""  # why the user's own words may keep a policy from being in force, "" where they cannot
     notes: str = ""
@@ -191,7 +191,7 @@ class CaseRun(msgspec.Struct, frozen=True, kw_only=True):
 
     generator: str
     case: Case
-    wish: Intent
+    intent: Intent
     before: Files
     runs: tuple[
         GeneratorRun, ...
@@ -199,7 +199,7 @@ class CaseRun(msgspec.Struct, frozen=True, kw_only=True):
     world: dict[str, str] = {}  # placeholder name → real path
     confined: str = ""  # by what; "" it was not
     alone: bytes | None = None  # what it writes for this intent where there is no file; None: not known
-    row: DecisionRow | None = None  # of its decision matrix, that fits; None: what was wished for is what must be
+    row: DecisionRow | None = None  # of its decision matrix, that fits; None: the intent decides
     installed: tuple[str, ...] = ()  # names that are there after a run where there was nothing; folders end in `/`
 
     @property

@@ -88,8 +88,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         writes."""
         return frozenset(
             case
-            for case, story in self.stories.items()
-            for run in story.runs[:1]
+            for case, case_line in self.stories.items()
+            for run in case_line.runs[:1]
             if run.ended == "exit" and (run.refused or run.code)
         )
 
@@ -107,7 +107,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def confined(self) -> str:
         """Returns what confined the generator; "" if one of its runs was unconfined."""
-        told = {story.confined for story in self.stories.values()}
+        told = {case_line.confined for case_line in self.stories.values()}
         if "" in told or any(one.verdict is Verdict.UNCONFINED for one in self.trust):
             return ""
         proved = any(one.verdict is Verdict.CONFORMS for one in self.trust)

@@ -148,15 +148,15 @@ class _Maker:
                 yield Wide(anchor=self._anchor("group"), group=group, cases=cases, rows=rows)
 
     def _case(self, found: Measured, case: str, records: Sequence[Record], anchor: str) -> CaseText:
-        story, claim = found.stories.get(case), found.claims.get(case)
+        case_line, claim = found.stories.get(case), found.claims.get(case)
         again = paste(self._journal, records[0])
         return CaseText(
             anchor=anchor,
             name=case or "without a case",
             why=clipped(self._why.get(case, "") or found.why(case), TEXT),
-            asked=asked_of(story),
-            runs=tuple(ran(story)),
-            said=tuple(_said(story)),
+            asked=asked_of(case_line),
+            runs=tuple(ran(case_line)),
+            said=tuple(_said(case_line)),
             claim=clipped(claimed(claim.claim), TEXT) if claim else "",
             found=tuple(map(_found, records[:_ROWS])),
             calls=tuple(_calls(found, records)),
@@ -209,27 +209,27 @@ def _found(record: Record) -> CaseFinding:
 
 
 # ---- a case in words
-def asked_of(story: StoryLine | None) -> str:
-    if story is None:
+def asked_of(case_line: StoryLine | None) -> str:
+    if case_line is None:
         return ""
-    wish = story.wish
-    if not story.told:
-        return clipped(", ".join([NOT_TOLD, *_more(wish)]), TEXT)
-    network = {True: "on", False: "off", None: "not mentioned"}[wish.network]
-    said = [f"roots {', '.join(wish.roots) or 'none'}", f"network {network}", *_more(wish)]
+    intent = case_line.wish
+    if not case_line.told:
+        return clipped(", ".join([NOT_TOLD, *_more(intent)]), TEXT)
+    network = {True: "on", False: "off", None: "not mentioned"}[intent.network]
+    said = [f"roots {', '.join(intent.roots) or 'none'}", f"network {network}", *_more(intent)]
     return clipped(", ".join(said), TEXT)
 
 
-def _more(wish: Intent) -> list[str]:
-    more = [f"platform {wish.platform}"] if wish.platform != "linux" else []
-    more += [f"approval {wish.approval}"] if wish.approval else []
-    more += [f"Codex {wish.version or 'without a version'}"] if wish.version is not None else []
-    more += [f"{name}={'yes' if able else 'no'}" for name, able in wish.capabilities.items()]
+def _more(intent: Intent) -> list[str]:
+    more = [f"platform {intent.platform}"] if intent.platform != "linux" else []
+    more += [f"approval {intent.approval}"] if intent.approval else []
+    more += [f"Codex {intent.version or 'without a version'}"] if intent.version is not None else []
+    more += [f"{name}={'yes' if able else 'no'}" for name, able in intent.capabilities.items()]
     return more
 
 
-def ran(story: StoryLine | None) -> Iterator[str]:
-    for number, run in enumerate(story.runs if story else (), 1):
+def ran(case_line: StoryLine | None) -> Iterator[str]:
+    for number, run in enumerate(case_line.runs if case_line else (), 1):
         yield clipped(f"run {number}: {_ended(run)}", TEXT)
 
 
@@ -250,9 +250,9 @@ def _ended(run: LoggedRun) -> str:
     return "; ".join(parts)
 
 
-def _said(story: StoryLine | None) -> Iterator[tuple[str, str]]:
-    if story is not None and story.runs:
-        run = story.runs[0]
+def _said(case_line: StoryLine | None) -> Iterator[tuple[str, str]]:
+    if case_line is not None and case_line.runs:
+        run = case_line.runs[0]
         for name, text in (("standard error", run.stderr), ("standard output", run.stdout)):
             if text.strip():
                 yield name, clipped(text, TEXT)

@@ -11,7 +11,7 @@ from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.environments.local import LocalBackend
 from pytest_codexsandbox.errors import InputError
-from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, open_case_runner
 from pytest_codexsandbox.generators.confinement import UNCONFINED
 from pytest_codexsandbox.model.generator import CONFIG, Case, Declaration, GeneratorRun, Intent
 from pytest_codexsandbox.model.generator_spec import Generator, Spec
@@ -22,11 +22,11 @@ CASE = Case(id="own", why="an ordinary file", config=b'# mine\nmodel = "x"\n', m
 
 
 @pytest.fixture(scope="module", params=["root", "u1000"])
-def shop(request: pytest.FixtureRequest) -> Iterator[CaseRunner]:
+def runner(request: pytest.FixtureRequest) -> Iterator[CaseRunner]:
     with (
         run_folder() as folder,
         ContainerBackend().open(container(user=request.param), folder / "e") as environment,
-        workshop(folder / "w", UNCONFINED, environment=environment) as opened,
+        open_case_runner(folder / "w", UNCONFINED, environment=environment) as opened,
     ):
         yield opened
 
@@ -36,12 +36,12 @@ def sh(script: str, *words: str, **declared: object) -> Generator:
     return Generator(name="sh", spec=spec, declaration=Declaration(**{"timeout": 60.0, **declared}))  # type: ignore[arg-type]
 
 
-def first(shop: CaseRunner, generator: Generator, case: Case = CASE) -> GeneratorRun:
-    return shop.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0").first
+def first(runner: CaseRunner, generator: Generator, case: Case = CASE) -> GeneratorRun:
+    return runner.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0").first
 
 
-def test_three_runs_are_on_the_same_files(shop: CaseRunner) -> None:
-    case_run = shop.run_case(
+def test_three_runs_are_on_the_same_files(runner: CaseRunner) -> None:
+    case_run = runner.run_case(
         sh('echo "# $CXG_WRITABLE_ROOTS" >> "$1"', "@CONFIG@"), CASE, Intent(roots=("@ROOT0@",)), version=""
     )
     line = f'# ["{case_run.world["ROOT0"]}"]\n'.encode()
@@ -50,13 +50,13 @@ def test_three_runs_are_on_the_same_files(shop: CaseRunner) -> None:
     assert case_run.confined.startswith("the environment debian-bookworm")
 
 
-def test_it_runs_in_the_container_and_not_here(shop: CaseRunner) -> None:
-    given = first(shop, sh("cat /etc/hostname; test -e /opt/tools && echo inside"))
-    assert given.stdout == "codexsandbox\ninside\n"
+def test_it_runs_in_the_container_and_not_here(runner: CaseRunner) -> None:
+    given = first(runner, sh("cat /etc/hostname; test -e /opt/tools && echo inside"))
+    assert given.stdout == "machine\ninside\n"
 
 
-def test_the_result_and_the_stub_work_as_they_do_here(shop: CaseRunner) -> None:
-    given = first(shop, sh("""printf '{"argv": ["-c", "c=d"]}' > "$CXG_RESULT"; codex app-server -c c=d"""))
+def test_the_result_and_the_stub_work_as_they_do_here(runner: CaseRunner) -> None:
+    given = first(runner, sh("""printf '{"argv": ["-c", "c=d"]}' > "$CXG_RESULT"; codex app-server -c c=d"""))
     assert (given.argv, given.told) == (("-c", "c=d"), True)
     assert given.launches[0].argv == ("app-server", "-c", "c=d")
 
@@ -84,15 +84,15 @@ def test_one_is_tried_in_a_container_whose_codex_is_another_cells(
     assert "says: workspace-write, network off" in shown
 
 
-def test_one_that_hangs_or_stays_is_ended(shop: CaseRunner) -> None:
-    assert first(shop, sh("sleep 1000", timeout=1.0)).ended == "timeout"
-    assert len(first(shop, sh("setsid sleep 1000 &")).survivors) == 1
+def test_one_that_hangs_or_stays_is_ended(runner: CaseRunner) -> None:
+    assert first(runner, sh("sleep 1000", timeout=1.0)).ended == "timeout"
+    assert len(first(runner, sh("setsid sleep 1000 &")).survivors) == 1
 
 
 @pytest.mark.parametrize("link", ["symlink", "hardlink", "symlinked-home", "missing-home"])
-def test_links_are_created_and_seen(shop: CaseRunner, link: str) -> None:
+def test_links_are_created_and_seen(runner: CaseRunner, link: str) -> None:
     case = Case(id=link, why="links", config=b"a = 1\n", link=link)  # type: ignore[arg-type]
-    before = shop.run_case(sh("true"), case, Intent(), version="").before
+    before = runner.run_case(sh("true"), case, Intent(), version="").before
     kinds = {name: state.kind for name, state in before.items() if state.kind != "dir"}
     assert (
         kinds
@@ -109,14 +109,14 @@ def test_links_are_created_and_seen(shop: CaseRunner, link: str) -> None:
     )
 
 
-def test_a_program_that_is_not_in_there_is_not_started(shop: CaseRunner) -> None:
+def test_a_program_that_is_not_in_there_is_not_started(runner: CaseRunner) -> None:
     gone = Generator(name="gone", spec=Spec(scheme="cmd", text="x", words=("nowhere-at-all",)))
-    given = first(shop, gone)
+    given = first(runner, gone)
     assert (given.ended, "nowhere-at-all" in given.error) == ("not-started", True)
 
 
-def test_a_function_of_this_machine_is_no_program_in_there(shop: CaseRunner) -> None:
-    given = first(shop, Generator(name="py", spec=Spec(scheme="py", text="json:dumps")))
+def test_a_function_of_this_machine_is_no_program_in_there(runner: CaseRunner) -> None:
+    given = first(runner, Generator(name="py", spec=Spec(scheme="py", text="json:dumps")))
     assert given.ended == "not-started"
     assert "in an environment" in given.error
 

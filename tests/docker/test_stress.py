@@ -52,7 +52,7 @@ def asked(environment: Environment, kind: str, script: str, **more: Any) -> tupl
         environment=environment,
         version="0.163.0",
         case=Case(id="ordinary", why="an ordinary file", config=USER),
-        wish=Intent(network=True),
+        intent=Intent(network=True),
         other=Intent(),
         folder=Path("/nowhere"),
         named=named,

@@ -12,7 +12,7 @@ from pytest_codexsandbox.model.generator_spec import Generator, Spec
 
 GENEROUS: Final = 60.0
 CASE: Final = Case(id="own", why="an ordinary file", config=b'# mine\nmodel = "x"\n')
-WISH: Final = Intent(roots=("@ROOT0@",), network=False)
+INTENT: Final = Intent(roots=("@ROOT0@",), network=False)
 
 
 def sh(script: str, *words: str, scheme: str = "cmd", timeout: float = GENEROUS, **declared: object) -> Generator:
@@ -25,12 +25,12 @@ def python(script: str, **more: object) -> Generator:
     return Generator(name="python", spec=spec, declaration=Declaration(**{"timeout": GENEROUS, **more}))  # type: ignore[arg-type]
 
 
-def told(shop: CaseRunner, generator: Generator, case: Case = CASE) -> CaseRun:
-    return shop.run_case(generator, case, WISH, version="0.163.0")
+def told(runner: CaseRunner, generator: Generator, case: Case = CASE) -> CaseRun:
+    return runner.run_case(generator, case, INTENT, version="0.163.0")
 
 
-def first(shop: CaseRunner, generator: Generator, case: Case = CASE) -> GeneratorRun:
-    return told(shop, generator, case).first
+def first(runner: CaseRunner, generator: Generator, case: Case = CASE) -> GeneratorRun:
+    return told(runner, generator, case).first
 
 
 def how(word: str) -> Confinement:

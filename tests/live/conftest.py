@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.doors.claims import Claimant
-from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, open_case_runner
 from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.protocols import Environment, Subject
 from tests.fakes.machine import installed_codex, local_environment, run_folder
@@ -39,7 +39,7 @@ def claimant(machine: Environment, codex: Subject) -> Iterator[Claimant]:
 
 
 @pytest.fixture(scope="module")
-def shop(place: Path) -> Iterator[CaseRunner]:
+def runner(place: Path) -> Iterator[CaseRunner]:
     """Runs generators within walls."""
-    with workshop(place, confinement()) as opened:
+    with open_case_runner(place, confinement()) as opened:
         yield opened

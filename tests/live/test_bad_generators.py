@@ -34,11 +34,11 @@ ALSO = {  # promises that a flaw breaks beside its own
 }
 
 
-def told(shop: CaseRunner, bad: Bad) -> tuple[CaseRun, Declaration]:
+def told(runner: CaseRunner, bad: Bad) -> tuple[CaseRun, Declaration]:
     declaration = bad.declaration()
     one = Generator(name=bad.name, spec=generator_specs.parse(bad.run), declaration=declaration)
     case = Case(id=bad.name, why=bad.wrong, config=bad.config, link=bad.link)
-    return shop.run_case(one, case, bad.wish, version="0.163.0"), declaration
+    return runner.run_case(one, case, bad.intent, version="0.163.0"), declaration
 
 
 def broken(case_run: CaseRun, declaration: Declaration) -> set[str]:
@@ -48,24 +48,24 @@ def broken(case_run: CaseRun, declaration: Declaration) -> set[str]:
 
 
 @pytest.mark.parametrize("bad", SEEN_HERE, ids=lambda bad: bad.name)
-def test_it_is_caught_by_its_promises_and_by_no_others(shop: CaseRunner, bad: Bad) -> None:
-    wrong = broken(*told(shop, bad))
+def test_it_is_caught_by_its_promises_and_by_no_others(runner: CaseRunner, bad: Bad) -> None:
+    wrong = broken(*told(runner, bad))
     assert set(bad.caught_by) & CHECKS.keys() <= wrong
     assert wrong <= {*bad.caught_by, *ALSO.get(bad.name, ())}
 
 
 @pytest.mark.parametrize("bad", PREVENTED, ids=lambda bad: bad.name)
-def test_it_does_not_get_what_it_reaches_for(shop: CaseRunner, bad: Bad) -> None:
-    case_run, declaration = told(shop, bad)
+def test_it_does_not_get_what_it_reaches_for(runner: CaseRunner, bad: Bad) -> None:
+    case_run, declaration = told(runner, bad)
     assert [REACHED in run.stdout for run in case_run.runs] == [False] * 3
     assert [run.code for run in case_run.runs] == [0] * 3, "it got as far as its end"
     assert broken(case_run, declaration) == set()
 
 
-def test_the_good_one_breaks_nothing_on_their_files(shop: CaseRunner) -> None:
+def test_the_good_one_breaks_nothing_on_their_files(runner: CaseRunner) -> None:
     good = generator_specs.of_declaration("good")
     for config in dict.fromkeys(bad.config for bad in BAD):
-        case_run = shop.run_case(
+        case_run = runner.run_case(
             good, Case(id="c", why="w", config=config), Intent(roots=("@ROOT0@",)), version="0.163.0"
         )
         assert broken(case_run, good.declaration) == set(), config

@@ -10,27 +10,32 @@ from pytest_codexsandbox.matrix import generator_specs
 from pytest_codexsandbox.model.generator import Case, CaseRun, Intent
 from pytest_codexsandbox.model.generator_spec import Generator
 
-WISH = Intent(roots=("@ROOT0@",), network=True)
+INTENT = Intent(roots=("@ROOT0@",), network=True)
 
 
-def test_the_exemplary_generator_keeps_every_promise_on_generated_documents(shop: CaseRunner) -> None:
+def test_the_exemplary_generator_keeps_every_promise_on_generated_documents(runner: CaseRunner) -> None:
     good = generator_specs.of_declaration("good")
     applied: list[bool] = []
 
-    def tell(case: Case) -> CaseRun:
-        case_run = shop.run_case(good, case, WISH, version="0.163.0")
+    def run_case(case: Case) -> CaseRun:
+        case_run = runner.run_case(good, case, INTENT, version="0.163.0")
         applied.append(not case_run.first.refused)
         return case_run
 
-    hunt(tell, CHECKS.values(), good.declaration, examples=150)
+    hunt(run_case, CHECKS.values(), good.declaration, examples=150)
     assert sum(applied) > len(applied) / 2, "what it declines shows little"
 
 
-def test_a_bad_one_is_found_and_shown_as_a_file_to_paste(shop: CaseRunner) -> None:
+def test_a_bad_one_is_found_and_shown_as_a_file_to_paste(runner: CaseRunner) -> None:
     (bad,) = named(["eats-comments"])
     declaration = bad.declaration()
     one = Generator(name=bad.name, spec=generator_specs.parse(bad.run), declaration=declaration)
     with pytest.raises(Broken, match="To paste:") as found:
-        hunt(lambda case: shop.run_case(one, case, WISH, version="0.163.0"), CHECKS.values(), declaration, examples=300)
+        hunt(
+            lambda case: runner.run_case(one, case, INTENT, version="0.163.0"),
+            CHECKS.values(),
+            declaration,
+            examples=300,
+        )
     assert b"#" in found.value.document
     assert len(found.value.document) < 60, "it is shrunk"

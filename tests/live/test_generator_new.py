@@ -17,13 +17,13 @@ ORDINARY = ("01-", "02-", "05-", "06-", "15-", "36-", "43-", "64-symlink", "65-m
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_it_passes_every_check_on_ordinary_files(shop: CaseRunner, language: str) -> None:
+def test_it_passes_every_check_on_ordinary_files(runner: CaseRunner, language: str) -> None:
     cases = [case for case in shipped_cases() if case.id.startswith(ORDINARY)]
     assert len(cases) >= len(ORDINARY)
     with run_folder() as folder:
         assert cli.main(["generator", "new", "my-own", "--lang", language, "--folder", str(folder)]) == 0
         generator = of_file(folder / "my-own.toml")
-        case_runs = [shop.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0") for case in cases]
+        case_runs = [runner.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0") for case in cases]
     applied = [
         case_run
         for case_run in case_runs

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_codexsandbox.generators import confinement_proof
 from pytest_codexsandbox.generators.bad.catalogue import BAD, Bad
-from pytest_codexsandbox.generators.case_run import generated, workshop
+from pytest_codexsandbox.generators.case_run import generated, open_case_runner
 from pytest_codexsandbox.generators.confinement import UNCONFINED, CannotConfine, Confinement, confinement
 from pytest_codexsandbox.generators.local_dirs import LocalDirs
 from pytest_codexsandbox.matrix.generator_specs import parse
@@ -156,8 +156,8 @@ PREVENTED = [bad for bad in BAD if bad.kind == "prevented" or bad.name in STRAYS
 def _reached(bad: Bad, folder: Path, by: Confinement) -> tuple[str, tuple[str, ...]]:
     one = Generator(name=bad.name, spec=parse(bad.run), declaration=bad.declaration())
     case = Case(id="known", why=bad.wrong, config=bad.config)
-    with workshop(folder, by) as shop:
-        first = shop.run_case(one, case, bad.wish, version="0.163.0", runs=1).first
+    with open_case_runner(folder, by) as runner:
+        first = runner.run_case(one, case, bad.intent, version="0.163.0", runs=1).first
     assert (first.ended, first.code) == ("exit", 0), first
     return first.stdout, first.strayed
 

@@ -10,10 +10,10 @@ from pytest_codexsandbox.matrix.corpus import shipped_cases
 from pytest_codexsandbox.model.generator import Case, CaseRun, Intent
 
 RELEASE = "0.163.0"
-WISH = Intent(roots=("@ROOT0@",))
+INTENT = Intent(roots=("@ROOT0@",))
 CASES = shipped_cases()
 FIXED = tuple(name for name in generator_files.files() if name.endswith("-fixed"))
-DECLINED = (  # of files that Codex loads, and of wishes that can be written down
+DECLINED = (  # of files that Codex loads, and of intents that can be written down
     "the file says default_permissions",
     "the file has 2 names",
     "the file is read-only",
@@ -26,13 +26,13 @@ DECLINED = (  # of files that Codex loads, and of wishes that can be written dow
 PROJECT = ".codex/config.toml sets sandbox_mode"
 
 
-def told(shop: CaseRunner, name: str, case: Case) -> CaseRun | None:
+def told(runner: CaseRunner, name: str, case: Case) -> CaseRun | None:
     """None where the case needs a block that this generator has not."""
     generator = generator_specs.of_declaration(name)
-    intent = case.wish or WISH
+    intent = case.intent or INTENT
     row = decision_table.row(generator.declaration, intent, RELEASE)
     try:
-        return shop.run_case(generator, case, WISH, version=RELEASE, row=row)
+        return runner.run_case(generator, case, INTENT, version=RELEASE, row=row)
     except CodexSandboxError as problem:
         assert type(problem).__name__ == "CaseNotApplicable", problem
         return None
@@ -48,8 +48,8 @@ def broken(case_run: CaseRun, name: str) -> list[str]:
     ]
 
 
-def test_the_exemplary_one_breaks_no_promise_and_declines_little(shop: CaseRunner) -> None:
-    case_runs = [case_run for case in CASES if (case_run := told(shop, "good", case)) is not None]
+def test_the_exemplary_one_breaks_no_promise_and_declines_little(runner: CaseRunner) -> None:
+    case_runs = [case_run for case in CASES if (case_run := told(runner, "good", case)) is not None]
     assert [fault for case_run in case_runs for fault in broken(case_run, "good")] == []
     assert len(case_runs) > len(CASES) - 5
     declined = [
@@ -61,10 +61,10 @@ def test_the_exemplary_one_breaks_no_promise_and_declines_little(shop: CaseRunne
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_the_fixed_generator_keeps_a_users_file(shop: CaseRunner, name: str) -> None:
+def test_the_fixed_generator_keeps_a_users_file(runner: CaseRunner, name: str) -> None:
     """On a part of the corpus: what their first versions broke."""
     kind = generator_specs.of_declaration(name).declaration.kind
     for case in CASES:
         if case.group in ("spelling", "block") and (kind == "file" or case.input == "valid"):
-            case_run = told(shop, name, case)
+            case_run = told(runner, name, case)
             assert case_run is None or broken(case_run, name) == []

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError, Unavailable
-from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, open_case_runner
 from pytest_codexsandbox.generators.checks import CHECKS, idempotence
 from pytest_codexsandbox.generators.confinement import confinement
 from pytest_codexsandbox.generators.third_party.install import install
@@ -49,10 +49,10 @@ print(install(declared("add-mcp"), Path(sys.argv[1])).folder)
 
 
 @pytest.fixture
-def shop() -> Iterator[CaseRunner]:
+def runner() -> Iterator[CaseRunner]:
     """Below the cache: a stage below the temp directory is no place for Codex."""
     folder = cache_folder() / "tests"
-    with workshop(folder, confinement()) as opened:
+    with open_case_runner(folder, confinement()) as opened:
         yield opened
     with suppress(OSError):  # another test's stage is still in it
         folder.rmdir()
@@ -67,11 +67,11 @@ def here(name: str) -> Generator:
         raise
 
 
-def told(shop: CaseRunner, generator: Generator, config: bytes = USERS) -> CaseRun:
+def told(runner: CaseRunner, generator: Generator, config: bytes = USERS) -> CaseRun:
     codex = installed_package.find()
     assert codex is not None
     case = Case(id="users", why="a user's file with comments and a policy", config=config)
-    return shop.run_case(generator, case, Intent(roots=("@ROOT0@",)), version=codex.release, codex=codex.binary)
+    return runner.run_case(generator, case, Intent(roots=("@ROOT0@",)), version=codex.release, codex=codex.binary)
 
 
 def left(case_run: CaseRun) -> str:
@@ -91,9 +91,9 @@ def skipped(case_run: CaseRun, generator: Generator, promise: str) -> str:
 
 
 # ---- Codex itself
-def test_codex_adds_a_server_and_keeps_what_the_user_wrote(shop: CaseRunner) -> None:
+def test_codex_adds_a_server_and_keeps_what_the_user_wrote(runner: CaseRunner) -> None:
     generator = here("codex-mcp-add")
-    case_run = told(shop, generator)
+    case_run = told(runner, generator)
     found = tomllib.loads(left(case_run))
     assert found["mcp_servers"] == {"demo": {"command": "npx", "args": ["-y", "demo-mcp"], "env": {"K": "v"}}}
     assert left(case_run).startswith(USERS.decode())
@@ -103,22 +103,22 @@ def test_codex_adds_a_server_and_keeps_what_the_user_wrote(shop: CaseRunner) -> 
     assert not faults(case_run, generator) & {"generator.parses", "generator.user-keys-keep-their-values"}
 
 
-def test_codex_adds_a_server_and_takes_it_away_again(shop: CaseRunner) -> None:
-    case_run = told(shop, here("codex-mcp-add-remove"))
+def test_codex_adds_a_server_and_takes_it_away_again(runner: CaseRunner) -> None:
+    case_run = told(runner, here("codex-mcp-add-remove"))
     assert "demo" not in left(case_run)
     assert tomllib.loads(left(case_run))["sandbox_workspace_write"]["writable_roots"] == ["/data"]
 
 
-def test_codex_turns_a_feature_on(shop: CaseRunner) -> None:
-    case_run = told(shop, here("codex-features-enable"))
+def test_codex_turns_a_feature_on(runner: CaseRunner) -> None:
+    case_run = told(runner, here("codex-features-enable"))
     assert tomllib.loads(left(case_run))["features"] == {"goals": True}
 
 
 # ---- npm
 @needs.npm()
-def test_a_tool_of_npm_works_without_a_network_and_is_seen_to_eat_comments(shop: CaseRunner) -> None:
+def test_a_tool_of_npm_works_without_a_network_and_is_seen_to_eat_comments(runner: CaseRunner) -> None:
     generator = here("add-mcp")
-    case_run = told(shop, generator)
+    case_run = told(runner, generator)
     found = tomllib.loads(left(case_run))
     assert found["mcp_servers"]["demo"]["command"] == "npx"
     assert found["sandbox_mode"] == "read-only"
@@ -154,17 +154,17 @@ def test_two_processes_bring_it_once_and_write_nothing_of_the_users(tmp_path: Pa
 
 
 # ---- PyPI
-def test_a_tool_of_pypi_writes_its_block_without_a_network(shop: CaseRunner) -> None:
+def test_a_tool_of_pypi_writes_its_block_without_a_network(runner: CaseRunner) -> None:
     generator = here("hermes-agent-file")
-    case_run = told(shop, generator)
+    case_run = told(runner, generator)
     assert tomllib.loads(left(case_run))["default_permissions"] == ":workspace"
     assert left(case_run).count(generator.declaration.markers[0].begin) == 1
     assert "managed-block.one-balanced-pair" not in faults(case_run, generator)
     assert "generator.second-run-changes-nothing" not in faults(case_run, generator)
 
 
-def test_the_codex_start_of_a_tool_of_pypi_is_recorded(shop: CaseRunner) -> None:
-    case_run = told(shop, here("hermes-agent-argv"))
+def test_the_codex_start_of_a_tool_of_pypi_is_recorded(runner: CaseRunner) -> None:
+    case_run = told(runner, here("hermes-agent-argv"))
     root = case_run.world["ROOT0"]
     assert case_run.first.argv == (
         "-c",

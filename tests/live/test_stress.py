@@ -67,7 +67,7 @@ def strained(
     context = StressContext(
         generator=one,
         case=CASE,
-        wish=Intent(roots=("@ROOT0@",)),
+        intent=Intent(roots=("@ROOT0@",)),
         other=Intent(network=True),
         version="0.163.0",
         folder=folder,

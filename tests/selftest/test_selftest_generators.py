@@ -23,7 +23,7 @@ def found(name: str) -> list[str]:
 
 
 def sees(held: bool) -> object:
-    def check(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    def check(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
         return (Finding(claim="c", saw="s", held=held, control="c", control_held=True),)
 
     return check

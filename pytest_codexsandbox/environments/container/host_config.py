@@ -36,7 +36,7 @@ def host_config(spec: ContainerSpec, mounts: list[dict[str, Any]], *, network: s
         "LogConfig": {"Type": "none", "Config": {}},
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
         "OomScoreAdj": 0,
-        "UsernsMode": "" if profile.userns else "host",  # without a wish also the one of an engine that has another
+        "UsernsMode": "" if profile.userns else "host",  # without a request also the one of an engine that has another
         **_names(),
     }
     if not profile.masked_paths:

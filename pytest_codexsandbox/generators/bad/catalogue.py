@@ -41,7 +41,7 @@ class Bad(msgspec.Struct, frozen=True, kw_only=True):
     caught_by: tuple[str, ...]
     kind: Literal["caught", "prevented"] = "caught"
     config: bytes | None = USER  # the user's file on which the flaw shows
-    wish: Intent = ONE_ROOT
+    intent: Intent = ONE_ROOT
     link: Literal["", "symlink"] = ""
     between: Literal["", "loses-end", "loses-marks", "key-inside"] = (
         ""  # what another writer does to its file before the flaw shows
@@ -74,7 +74,7 @@ class Bad(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _contents(name: str, wrong: str, *caught_by: str, config: bytes | None = USER, intent: Intent = ONE_ROOT) -> Bad:
-    return _of("bad_content", name, wrong, caught_by, config=config, wish=intent)
+    return _of("bad_content", name, wrong, caught_by, config=config, intent=intent)
 
 
 def _of(module: str, name: str, wrong: str, caught_by: tuple[str, ...], **more: object) -> Bad:
@@ -147,7 +147,7 @@ GRANTS: Final = (
     _of("bad_grants", "wrong-network", "writes the opposite network setting", ("effective.says-what-was-asked",
         "effective.does-what-was-asked")),
     _of("bad_grants", "argv-unescaped", "writes paths into overrides unescaped", ("effective.argv-reads-as-asked",),
-        wish=Intent(roots=('@ROOT0@","/',)), markers=False),
+        intent=Intent(roots=('@ROOT0@","/',)), markers=False),
     _of("bad_grants", "argv-as-python-writes-it", "writes True instead of true",
         ("effective.argv-reads-as-asked",), markers=False),
     _of("bad_grants", "argv-grants-home", "grants the whole home in overrides", ("effective.grants-no-more",),

@@ -86,8 +86,8 @@ def _reason(run: GeneratorRun) -> str:
 
 
 def _success(case_run: CaseRun, run: GeneratorRun, declaration: Declaration) -> Iterator[CheckFault]:
-    if wanted(case_run, declaration).refuses and not is_silent(declaration, case_run.wish, case_run.row):
-        saw = f"exit 0 on {case_run.wish.platform!r}, where its declaration says that it declines"
+    if wanted(case_run, declaration).refuses and not is_silent(declaration, case_run.intent, case_run.row):
+        saw = f"exit 0 on {case_run.intent.platform!r}, where its declaration says that it declines"
         yield CheckFault(reason="should-have-declined", saw=saw)
     if not _done(case_run, run, declaration) and not already(case_run):
         yield CheckFault(reason="did-nothing", saw=f"exit 0; {_nothing(case_run, run)}")
@@ -104,7 +104,7 @@ def _nothing(case_run: CaseRun, run: GeneratorRun) -> str:
 
 
 def wanted(case_run: CaseRun, declaration: Declaration) -> ExpectedPolicy:
-    return expected(declaration, case_run.wish, case_run.row)
+    return expected(declaration, case_run.intent, case_run.row)
 
 
 def _done(case_run: CaseRun, run: GeneratorRun, declaration: Declaration) -> str:

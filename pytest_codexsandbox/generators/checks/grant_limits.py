@@ -60,7 +60,7 @@ def exceeded(
     if now.mode == "workspace-write" and expect.sandbox == "read-only" and (speaking or was.mode == "read-only"):
         yield CheckFault(reason="another-mode", saw=f"{now.by} in the {now.layer} makes the workspace writable")
     users = said(before)
-    to_be_off = expect.network if "network" in expect.kept else case_run.wish.network
+    to_be_off = expect.network if "network" in expect.kept else case_run.intent.network
     if now.network and expect.network is not True and (not users.network or (speaking and to_be_off is False)):
         word = "network-left-on" if users.network else "network-added"
         yield CheckFault(reason=word, saw=f"the network is on ({now.by} in the {now.layer}); it was not requested")

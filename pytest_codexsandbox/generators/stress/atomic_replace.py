@@ -106,7 +106,7 @@ def _rounds(stage: StressSetup) -> Iterator[Round]:
 def _pair(stage: StressSetup, generator: Generator, *, traced: bool, intents: int = 2) -> Iterator[Round]:
     """Yields a first run, and one with another request."""
     before = stage.config(stage.lay(generator=generator))
-    for run, intent in enumerate((stage.context.wish, stage.context.other)[:intents], start=1):
+    for run, intent in enumerate((stage.context.intent, stage.context.other)[:intents], start=1):
         one = _round(stage, generator, intent, before=before, run=run, traced=traced)
         yield one
         before = one.play.config

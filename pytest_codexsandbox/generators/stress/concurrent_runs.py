@@ -112,7 +112,7 @@ def _cannot(first: StressRun, second: StressRun, before: bytes | None) -> str:
 
 def _plain(stage: StressSetup) -> Iterator[ConcurrentPair]:
     for number in range(_PLAIN):
-        intents = (stage.context.wish, stage.context.other)
+        intents = (stage.context.intent, stage.context.other)
         one, other = intents if number % 2 else intents[::-1]
         stage.lay()
         plays = stage.together([stage.asked(one), stage.asked(other)])
@@ -127,7 +127,7 @@ def _slowed(stage: StressSetup) -> Iterator[ConcurrentPair]:
     for times in _SLOWED:
         stage.lay()
         words = [strace.slow(log, milliseconds=time) for log, time in zip(logs, times, strict=True)]
-        asked = (stage.asked(stage.context.wish, prefix=words[0]), stage.asked(stage.context.other, prefix=words[1]))
+        asked = (stage.asked(stage.context.intent, prefix=words[0]), stage.asked(stage.context.other, prefix=words[1]))
         plays = stage.together(asked)
         calls = [kept(log).calls for log in logs]
         yield ConcurrentPair(one=plays[0], other=plays[1], overlap=overlap(calls[0], calls[1], stage.tops))

@@ -113,11 +113,11 @@ def _told_marks(context: StressContext, case_run: CaseRun) -> Intent | None:
     """Returns the intent for the other writer. Writers that disturb markers get them; None if the generator has
     none."""
     if context.beside not in NEEDS_MARKS:
-        return context.wish
+        return context.intent
     marker = marker_of(own(case_run, context.declaration).markers, case_run.alone)
     if marker is None:
         return None
-    return msgspec.structs.replace(context.wish, params={"begin": marker.begin, "end": marker.end})
+    return msgspec.structs.replace(context.intent, params={"begin": marker.begin, "end": marker.end})
 
 
 def marker_of(markers: Iterable[Marker], alone: bytes | None) -> Marker | None:

@@ -38,7 +38,7 @@ NOTHING: Final = Case(id="nothing", why="there is no file", config=None)
 class StressContext(msgspec.Struct, frozen=True, kw_only=True):
     generator: Generator
     case: Case  # the user's file: rich and ordinary
-    wish: Intent
+    intent: Intent
     other: Intent  # a second intent, which leads to another file
     version: str  # the release of Codex that the generator gets
     folder: Path  # of the run, outside the temp directory
@@ -127,7 +127,7 @@ class StressSetup:
 
     def lay(self, case: Case | None = None, *, generator: Generator | None = None) -> Files:
         """Writes the user's files as they were at the start."""
-        asked = self.asked(self.context.wish, generator=generator)
+        asked = self.asked(self.context.intent, generator=generator)
         self.stage.fresh()
         self.stage.lay(case or self.context.case, self._runner.values(asked), asked.generator.declaration)
         return self.stage.files()
@@ -138,7 +138,7 @@ class StressSetup:
         context = self.context
         return GeneratorCall(
             generator=generator or context.generator,
-            wish=intent,
+            intent=intent,
             version=context.version,
             codex=context.codex,
             run=run,
@@ -153,10 +153,10 @@ class StressSetup:
         run: int = 1,
         prefix: Sequence[str] = (),
     ) -> StressRun:
-        asked = self.asked(intent or self.context.wish, generator=generator, run=run, prefix=prefix)
+        asked = self.asked(intent or self.context.intent, generator=generator, run=run, prefix=prefix)
         if self.context.environment is not None and local_writers.is_ours(asked.generator):
             return self._played(
-                local_writers.write(asked.generator, asked.wish, run=run, stage=self.stage, world=self.world())
+                local_writers.write(asked.generator, asked.intent, run=run, stage=self.stage, world=self.world())
             )
         parts = asked.generator.spec.parts or (asked.generator,)
         outcome = GeneratorRun(ended="not-started")
@@ -183,7 +183,7 @@ class StressSetup:
         return CaseRun(
             generator=context.generator.name,
             case=case or context.case,
-            wish=context.wish,
+            intent=context.intent,
             before=before,
             runs=tuple(runs),
             world=self.world(),

@@ -69,8 +69,8 @@ class CheckOutcome(msgspec.Struct, frozen=True, kw_only=True):
 class CaseRunnerProtocol(Protocol):
     """Runs generators, in private folders and confined."""
 
-    def story(self, cell: Cell, case: Case, wish: Intent) -> CaseRun: ...
-    def strained(self, kind: str, cell: Cell, case: str, wish: Intent) -> tuple[Finding, ...]: ...
+    def case_run(self, cell: Cell, case: Case, intent: Intent) -> CaseRun: ...
+    def strained(self, kind: str, cell: Cell, case: str, intent: Intent) -> tuple[Finding, ...]: ...
     def leave(self, spec: EnvironmentSpec) -> None: ...
     def close(self) -> None: ...
 
@@ -79,8 +79,8 @@ class ClaimSource(Protocol):
     """Asks the real Codex of a cell how it reads files."""
 
     def text(self, cell: Cell, config: bytes) -> Claim: ...
-    def before(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim: ...
-    def after(self, cell: Cell, story: CaseRun) -> Claim: ...
+    def before(self, cell: Cell, case_run: CaseRun, mode: Mode = "") -> Claim: ...
+    def after(self, cell: Cell, case_run: CaseRun) -> Claim: ...
     def leave(self, spec: EnvironmentSpec) -> None: ...
     def close(self) -> None: ...
 
@@ -121,37 +121,37 @@ class CaseCache:
         """Returns the function that requests a policy from a door of this cell by the generator's configuration. Runs
         the generator now."""
         self._need(cell)
-        wish = self._writers.wishes(cell)[policy]
-        if policy_of(self._expected(cell, wish)) != policy:
+        intent = self._writers.intents(cell)[policy]
+        if policy_of(self._expected(cell, intent)) != policy:
             raise HarnessError(
                 f"for Codex {self._version(cell)} the generator's rows lead to another policy than {policy}",
                 where=cell.id,
                 why="the plan did not know the version of this build",
                 next_step=f"--codex-bin PATH@{self._version(cell)}",
             )
-        story = self._plain(cell, wish)
-        return lambda world, policy: _there(cell, story, world)
+        case_run = self._plain(cell, intent)
+        return lambda world, policy: _there(cell, case_run, world)
 
     # ---- results for a generator trial
     def declaration(self, cell: Cell) -> Declaration:
         return self._writers.declaration(cell)
 
-    def story(self, cell: Cell, case: str) -> tuple[CaseRun, str]:
+    def case_run(self, cell: Cell, case: str) -> tuple[CaseRun, str]:
         self._need(cell)
         return self._once(("story", cell.id, case), lambda: self._tell(cell, case))
 
     def loads(self, cell: Cell, case: str) -> CheckOutcome:
-        story, by = self.story(cell, case)
-        why = self._not_asked(cell, story)
-        if not why and _declined(story):
-            why = case_view.declined(story)  # the file is the user's own
+        case_run, by = self.case_run(cell, case)
+        why = self._not_asked(cell, case_run)
+        if not why and _declined(case_run):
+            why = case_view.declined(case_run)  # the file is the user's own
         if why:
             return _skipped(effective_policy.LOADS, why, by)
         claim, by = self.claim(cell, case)
-        if not claim.loads and not self._before(cell, story).loads:
+        if not claim.loads and not self._before(cell, case_run).loads:
             return _skipped(effective_policy.LOADS, "the user's own file does not load in this Codex either", by)
         return CheckOutcome(
-            findings=with_cause_of_loading(effective_policy.loads(claim, self.oracle(cell)), story), by=by
+            findings=with_cause_of_loading(effective_policy.loads(claim, self.oracle(cell)), case_run), by=by
         )
 
     def claims(self, cell: Cell, case: str) -> CheckOutcome:
@@ -159,27 +159,27 @@ class CaseCache:
         if told is not None:
             return told
         claim, by = self.claim(cell, case)
-        (expect, why), (story, _) = self.expect(cell, case), self.story(cell, case)
-        says = with_cause(effective_policy.says(claim, expect, self.oracle(cell)), story)
-        findings = (*says, *started(story, expect))
+        (expect, why), (case_run, _) = self.expect(cell, case), self.case_run(cell, case)
+        says = with_cause(effective_policy.says(claim, expect, self.oracle(cell)), case_run)
+        findings = (*says, *started(case_run, expect))
         return CheckOutcome(findings=_unless_open(findings, why), by=by)
 
     def enforces(self, cell: Cell, case: str) -> tuple[CheckOutcome, tuple[Observation, ...]]:
-        story, by = self.story(cell, case)
-        spoken = bool(refused_words(story.runs[-1].argv))
-        told = self._unjudged(cell, story, by) if spoken else self._asked(cell, case)
+        case_run, by = self.case_run(cell, case)
+        spoken = bool(refused_words(case_run.runs[-1].argv))
+        told = self._unjudged(cell, case_run, by) if spoken else self._asked(cell, case)
         if told is not None:
             return told, ()
         enforced, (expect, why) = self.enforced(cell, case), self.expect(cell, case)
-        acts = with_cause_of_acts(enforced.findings, story)
-        findings = _unless_open((*started(story, expect), *acts), why)
+        acts = with_cause_of_acts(enforced.findings, case_run)
+        findings = _unless_open((*started(case_run, expect), *acts), why)
         return CheckOutcome(findings=findings, by=enforced.by), enforced.seen
 
     def strained(self, kind: str, cell: Cell, case: str) -> CheckOutcome:
         self._need(cell)
 
         def strain() -> CheckOutcome:
-            findings = self._runner.strained(kind, cell, case, self._wish(cell))
+            findings = self._runner.strained(kind, cell, case, self._intent(cell))
             return CheckOutcome(findings=findings, by=f"strain-{kind}-{cell.subject.generator}-{case or 'once'}")
 
         return self._once(("strain", kind, cell.id, case), strain)
@@ -211,68 +211,68 @@ class CaseCache:
     def expect(self, cell: Cell, case: str) -> tuple[ExpectedPolicy, str]:
         """Returns the policy that must be in force after this case, and why it is unknown ("" if it is known). It is
         the requested policy; parts that the generator keeps stay as they were."""
-        story, _ = self.story(cell, case)
-        asked = self._wanted(cell, story)
-        asked = msgspec.structs.replace(asked, roots=meant(asked.roots, story.world))
+        case_run, _ = self.case_run(cell, case)
+        asked = self._wanted(cell, case_run)
+        asked = msgspec.structs.replace(asked, roots=meant(asked.roots, case_run.world))
         if not asked.kept:
             return asked, ""
-        return with_user_settings(asked, self._before(cell, story), lambda mode: self._before(cell, story, mode))
+        return with_user_settings(asked, self._before(cell, case_run), lambda mode: self._before(cell, case_run, mode))
 
     def enforced(self, cell: Cell, case: str) -> Enforced:
         """Returns what Codex enforces for a case. Measured once for each expected policy and each set of facts that
         decide what Codex enforces."""
-        (expect, _), (story, _) = self.expect(cell, case), self.story(cell, case)
-        asked_there = not refused_words(story.runs[-1].argv)
-        decides = deciding(self.claim(cell, case)[0], story) if asked_there else self._beside_words(cell, story)
+        (expect, _), (case_run, _) = self.expect(cell, case), self.case_run(cell, case)
+        asked_there = not refused_words(case_run.runs[-1].argv)
+        decides = deciding(self.claim(cell, case)[0], case_run) if asked_there else self._beside_words(cell, case_run)
         key = ("enforced", cell.id, decides, msgspec.json.encode(expect))
-        return self._once(key, lambda: self._enforcement.of(cell, story, expect))
+        return self._once(key, lambda: self._enforcement.of(cell, case_run, expect))
 
     # ---- inside
     def _asked(self, cell: Cell, case: str) -> CheckOutcome | None:
         """Returns an outcome with the reason why the policy of this case cannot be measured; None: it can."""
-        story, by = self.story(cell, case)
-        if told := self._unjudged(cell, story, by, self._not_asked(cell, story)):
+        case_run, by = self.case_run(cell, case)
+        if told := self._unjudged(cell, case_run, by, self._not_asked(cell, case_run)):
             return told
         claim, by = self.claim(cell, case)
         return None if claim.loads else CheckOutcome(findings=(), by=by, blocked_by=LOADS)
 
-    def _unjudged(self, cell: Cell, story: CaseRun, by: str, why: str = "") -> CheckOutcome | None:
+    def _unjudged(self, cell: Cell, case_run: CaseRun, by: str, why: str = "") -> CheckOutcome | None:
         """Returns an outcome with the reason why no policy can be judged for this case run, by claim or by enforcement;
         None: it can."""
         what = "the policy is the requested one"
-        why = why or self._no_end(story)
-        if why or story.first.refused or _declined(story):
-            return _skipped(what, why or case_view.declined(story), by)
-        if self._silent(cell, story):
-            return _skipped(what, f"its declaration does not mention {story.wish.platform}", by)
-        asked = self._wanted(cell, story)
+        why = why or self._no_end(case_run)
+        if why or case_run.first.refused or _declined(case_run):
+            return _skipped(what, why or case_view.declined(case_run), by)
+        if self._silent(cell, case_run):
+            return _skipped(what, f"its declaration does not mention {case_run.intent.platform}", by)
+        asked = self._wanted(cell, case_run)
         if asked.refuses:
             return _skipped(what, "it had to decline and did not: generator.exit-and-refusal-agree is red", by)
-        if "sandbox" in asked.kept and not self._before(cell, story).loads:
+        if "sandbox" in asked.kept and not self._before(cell, case_run).loads:
             return _skipped(what, "the user's own file does not load in this Codex: nothing was in force", by)
-        loads = not refused_words(story.runs[-1].argv) and self.claim(cell, story.case.id)[0].loads
-        if not loads and self._able(cell) and not self._before(cell, story).loads:
+        loads = not refused_words(case_run.runs[-1].argv) and self.claim(cell, case_run.case.id)[0].loads
+        if not loads and self._able(cell) and not self._before(cell, case_run).loads:
             return _skipped(what, "the user's own file does not load in this Codex either", by)
         return None
 
-    def _beside_words(self, cell: Cell, story: CaseRun) -> tuple[object, ...]:
+    def _beside_words(self, cell: Cell, case_run: CaseRun) -> tuple[object, ...]:
         """Returns the deciding facts of a run whose arguments no app-server takes. Codex is asked about the files and
         those arguments that it does take."""
-        if not self._able(cell) or chooses_a_profile(story):
-            return spelled_out(story)
-        claim = self._claims.after(cell, with_settings_alone(story))
-        return deciding(claim, story) if claim.loads else spelled_out(story)
+        if not self._able(cell) or chooses_a_profile(case_run):
+            return spelled_out(case_run)
+        claim = self._claims.after(cell, with_settings_alone(case_run))
+        return deciding(claim, case_run) if claim.loads else spelled_out(case_run)
 
-    def _not_asked(self, cell: Cell, story: CaseRun) -> str:
+    def _not_asked(self, cell: Cell, case_run: CaseRun) -> str:
         able = self._resources.programs.able(cell)
         if not able.app_server:
             return f"by probe: Codex {able.version} has no app-server to query"
-        return self._no_end(story) or refused_words(story.runs[-1].argv)
+        return self._no_end(case_run) or refused_words(case_run.runs[-1].argv)
 
-    def _no_end(self, story: CaseRun) -> str:
-        if story.first.ended == "exit":
+    def _no_end(self, case_run: CaseRun) -> str:
+        if case_run.first.ended == "exit":
             return ""
-        return f"it did not end by itself ({story.first.ended}): {story.first.error}".rstrip(": ")
+        return f"it did not end by itself ({case_run.first.ended}): {case_run.first.error}".rstrip(": ")
 
     def _able(self, cell: Cell) -> bool:
         return self._resources.programs.able(cell).app_server
@@ -282,69 +282,69 @@ class CaseCache:
         if why := self._writers.ruled_out(cell, name, version):
             raise CaseNotApplicable(why)
         case = self._writers.case(cell, name, version)
-        story = _said(self._runner.story(cell, case, case.wish or self._wish(cell)))
+        case_run = _said(self._runner.case_run(cell, case, case.intent or self._intent(cell)))
         by = f"story-{cell.subject.generator}-{cell.subject.label}-{name}"
         told = StoryLine(
             id=by,
             cell=cell.id,
             generator=cell.subject.generator,
             case=name,
-            wish=story.wish,
-            before=told_files(story.before),
-            runs=told_runs(story),
-            confined=story.confined,
-            told=self._writers.row(cell, story.wish, version) is not UNTOLD,
+            wish=case_run.intent,
+            before=told_files(case_run.before),
+            runs=told_runs(case_run),
+            confined=case_run.confined,
+            told=self._writers.row(cell, case_run.intent, version) is not UNTOLD,
         )
-        self._resources.events.emit(anonymous(told, story.world))
-        return self._store.slim(story) if self._store else story, by
+        self._resources.events.emit(anonymous(told, case_run.world))
+        return self._store.slim(case_run) if self._store else case_run, by
 
-    def _plain(self, cell: Cell, wish: Intent) -> CaseRun:
+    def _plain(self, cell: Cell, intent: Intent) -> CaseRun:
         """Returns the run of a case in which the user has no file."""
-        key = ("plain", cell.id, msgspec.json.encode(wish))
-        return self._once(key, lambda: self._runner.story(cell, NO_FILE, wish))
+        key = ("plain", cell.id, msgspec.json.encode(intent))
+        return self._once(key, lambda: self._runner.case_run(cell, NO_FILE, intent))
 
-    def _wish(self, cell: Cell) -> Intent:
+    def _intent(self, cell: Cell) -> Intent:
         """Returns the first intent that this generator does not refuse: as much as possible, then what each policy
         needs."""
-        wishes = (ASKED, *self._writers.wishes(cell).values())
-        return next((wish for wish in wishes if not self._expected(cell, wish).refuses), ASKED)
+        intents = (ASKED, *self._writers.intents(cell).values())
+        return next((intent for intent in intents if not self._expected(cell, intent).refuses), ASKED)
 
-    def _expected(self, cell: Cell, wish: Intent) -> ExpectedPolicy:
-        return self._writers.expected(cell, wish, self._version(cell))
+    def _expected(self, cell: Cell, intent: Intent) -> ExpectedPolicy:
+        return self._writers.expected(cell, intent, self._version(cell))
 
-    def _wanted(self, cell: Cell, story: CaseRun) -> ExpectedPolicy:
+    def _wanted(self, cell: Cell, case_run: CaseRun) -> ExpectedPolicy:
         """Returns the policy that the case run's own row expects. A generator without a request has a row that no plan
         knows."""
-        if story.row is None:
-            return self._expected(cell, story.wish)
-        return expected(self._writers.declaration(cell), story.wish, story.row)
+        if case_run.row is None:
+            return self._expected(cell, case_run.intent)
+        return expected(self._writers.declaration(cell), case_run.intent, case_run.row)
 
     def _version(self, cell: Cell) -> str:
         """Returns the version that the generator receives: a plan may not know that of a user's own build."""
         return self._resources.programs.version(cell)
 
-    def _silent(self, cell: Cell, story: CaseRun) -> bool:
-        row = self._writers.row(cell, story.wish, self._version(cell))
-        return is_silent(self._writers.declaration(cell), story.wish, row)
+    def _silent(self, cell: Cell, case_run: CaseRun) -> bool:
+        row = self._writers.row(cell, case_run.intent, self._version(cell))
+        return is_silent(self._writers.declaration(cell), case_run.intent, row)
 
     def _claim(self, cell: Cell, case: str) -> tuple[Claim, str]:
-        story, told_by = self.story(cell, case)
-        last = story.runs[-1]
-        content = config_of(story, last.files)
-        claim = self._claims.after(cell, story)
+        case_run, told_by = self.case_run(cell, case)
+        last = case_run.runs[-1]
+        content = config_of(case_run, last.files)
+        claim = self._claims.after(cell, case_run)
         by = f"claim-{told_by.removeprefix('story-')}"
         digest = "" if content is None else hashlib.sha256(content).hexdigest()
         told = msgspec.structs.replace(claim, config={})
         line = ClaimLine(id=by, cell=cell.id, story=told_by, sha256=digest, claim=told, argv=last.argv)
-        self._resources.events.emit(anonymous(line, story.world))
+        self._resources.events.emit(anonymous(line, case_run.world))
         return claim, by
 
-    def _before(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim:
+    def _before(self, cell: Cell, case_run: CaseRun, mode: Mode = "") -> Claim:
         """Returns the claim about the files from before the run. Kept by the files' content, for all cases and
         generators: a file may be a generator's own."""
-        there = tuple(sorted(readable(story, story.before)))
+        there = tuple(sorted(readable(case_run, case_run.before)))
         key = ("before", cell.environment.id, cell.subject.label, there, mode)
-        return self._once(key, lambda: self._claims.before(cell, story, mode))
+        return self._once(key, lambda: self._claims.before(cell, case_run, mode))
 
     def _oracle(self, cell: Cell) -> Oracle:
         claims = {mode: self._claims.text(cell, f'sandbox_mode = "{mode}"\n'.encode()) for mode in ORACLES}
@@ -354,34 +354,34 @@ class CaseCache:
         return memoize(self._kept, key, make)
 
 
-def _said(story: CaseRun) -> CaseRun:
+def _said(case_run: CaseRun) -> CaseRun:
     """Returns the case run with placeholders in its messages. This comes before any message is shortened: half a path
     is not found again."""
-    said = [{name: getattr(run, name) for name in ("stdout", "stderr", "error", "reason")} for run in story.runs]
-    shown = (without_paths(words, story.world) for words in said)
-    runs = (msgspec.structs.replace(run, **words) for run, words in zip(story.runs, shown, strict=True))
-    return msgspec.structs.replace(story, runs=tuple(runs))
+    said = [{name: getattr(run, name) for name in ("stdout", "stderr", "error", "reason")} for run in case_run.runs]
+    shown = (without_paths(words, case_run.world) for words in said)
+    runs = (msgspec.structs.replace(run, **words) for run, words in zip(case_run.runs, shown, strict=True))
+    return msgspec.structs.replace(case_run, runs=tuple(runs))
 
 
-def _there(cell: Cell, story: CaseRun, world: World) -> GeneratedConfig:
+def _there(cell: Cell, case_run: CaseRun, world: World) -> GeneratedConfig:
     """Returns the written configuration with the paths of a world. HarnessError where the generator did not end by
     itself."""
-    last = story.runs[-1]
+    last = case_run.runs[-1]
     if last.ended != "exit":
         why = last.error or last.stderr[-300:]
-        raise HarnessError(f"{story.generator} did not end by itself", where=f"{last.ended} {last.code}", why=why)
-    return written(story, last, world)
+        raise HarnessError(f"{case_run.generator} did not end by itself", where=f"{last.ended} {last.code}", why=why)
+    return written(case_run, last, world)
 
 
-def _declined(story: CaseRun) -> bool:
+def _declined(case_run: CaseRun) -> bool:
     """Checks whether the generator refused and left the files untouched. An undeclared exit code counts too:
     generator.exit-and-refusal-agree judges that."""
-    return case_view.refused(story.first) and case_view.untouched(story)
+    return case_view.refused(case_run.first) and case_view.untouched(case_run)
 
 
-def config_of(story: CaseRun, files: Files) -> bytes | None:
+def config_of(case_run: CaseRun, files: Files) -> bytes | None:
     """Returns the content of the file that Codex would read, links followed; None where there is no file."""
-    state = case_view.config(files, story.world)
+    state = case_view.config(files, case_run.world)
     return state.content if state.kind == "file" else None
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from pytest_codexsandbox.generators import own_policy
 from pytest_codexsandbox.generators.bad.catalogue import USER
-from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, open_case_runner
 from pytest_codexsandbox.generators.confinement import Confinement
 from pytest_codexsandbox.generators.runner import GeneratorCall
 from pytest_codexsandbox.generators.third_party.install import install, ready
@@ -41,25 +41,25 @@ class CellCaseRunner:
         self._folder, self._confinement = folder, confinement
         self._runner: CaseRunner | None = None
 
-    def story(self, cell: Cell, case: Case, wish: Intent) -> CaseRun:
-        wish = case.wish or wish
+    def case_run(self, cell: Cell, case: Case, intent: Intent) -> CaseRun:
+        intent = case.intent or intent
         return self._open().run_case(
             self._had(cell.subject.generator),
             case,
-            wish,
+            intent,
             version=self._version(cell),
             codex=self._codex(cell),
-            row=self._row(cell, wish),
+            row=self._row(cell, intent),
         )
 
-    def tell(self, generator: Generator, case: Case, wish: Intent) -> CaseRun:
+    def run_case(self, generator: Generator, case: Case, intent: Intent) -> CaseRun:
         """Runs a control generator, which belongs to no cell: no Codex is beside it, and it runs on this machine."""
         if self._inside is None:
-            return self._open().run_case(generator, case, wish, version="")
-        with workshop(self._folder, self._confinement) as runner:
-            return runner.run_case(generator, case, wish, version="")
+            return self._open().run_case(generator, case, intent, version="")
+        with open_case_runner(self._folder, self._confinement) as runner:
+            return runner.run_case(generator, case, intent, version="")
 
-    def strained(self, kind: str, cell: Cell, case: str, wish: Intent) -> tuple[Finding, ...]:
+    def strained(self, kind: str, cell: Cell, case: str, intent: Intent) -> tuple[Finding, ...]:
         from pytest_codexsandbox.generators.stress import STRESS_CHECKS, StressContext
 
         environment = self._resources.pool.acquire(self._inside) if self._inside is not None else None
@@ -67,8 +67,8 @@ class CellCaseRunner:
         return STRESS_CHECKS[kind](
             StressContext(
                 generator=self._had(cell.subject.generator),
-                wish=wish,
-                other=_other(wish),
+                intent=intent,
+                other=_other(intent),
                 case=ORDINARY,
                 beside=case,
                 named=self._had,
@@ -76,7 +76,7 @@ class CellCaseRunner:
                 codex=self._codex(cell),
                 folder=self._folder,
                 confinement=self._confinement,
-                row=self._row(cell, wish),
+                row=self._row(cell, intent),
                 environment=environment,
             )
         )
@@ -94,13 +94,13 @@ class CellCaseRunner:
             self._runner = CaseRunner(self._folder, self._confinement, environment=environment)
         return self._runner
 
-    def _row(self, cell: Cell, wish: Intent) -> DecisionRow | None:
+    def _row(self, cell: Cell, intent: Intent) -> DecisionRow | None:
         """Returns the row of the decision matrix; without a request, the generator's own policy."""
-        found = self._writers.row(cell, wish, self._version(cell))
+        found = self._writers.row(cell, intent, self._version(cell))
         if found is not UNTOLD:
             return found
         runner, one = self._open(), self._had(cell.subject.generator)
-        asked = GeneratorCall(generator=one, wish=wish, version=self._version(cell), codex=self._codex(cell))
+        asked = GeneratorCall(generator=one, intent=intent, version=self._version(cell), codex=self._codex(cell))
         return own_policy.row(runner.alone(asked), runner.world())
 
     def leave(self, spec: EnvironmentSpec) -> None:
@@ -129,9 +129,9 @@ class CellCaseRunner:
         return self._there[name]
 
 
-def _other(wish: Intent) -> Intent:
+def _other(intent: Intent) -> Intent:
     """Returns an intent that leads to another file."""
-    return Intent(network=not wish.network) if wish.roots else msgspec.structs.replace(wish, roots=("@ROOT0@",))
+    return Intent(network=not intent.network) if intent.roots else msgspec.structs.replace(intent, roots=("@ROOT0@",))
 
 
 def installed(generator: Generator, cache: Path, *, progress: Progress | None = None) -> Generator:

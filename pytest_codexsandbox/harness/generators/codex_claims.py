@@ -21,22 +21,22 @@ class CodexClaimSource:
         """Returns the claim about a configuration text of the harness."""
         return self._asked(cell, lambda claimant: claimant.claim(config))
 
-    def before(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim:
+    def before(self, cell: Cell, case_run: CaseRun, mode: Mode = "") -> Claim:
         """Returns the claim about the files from before the run. `mode`: as if they named this sandbox mode."""
-        return self._of_files(cell, story, GeneratorRun(ended="exit", files=story.before), mode)
+        return self._of_files(cell, case_run, GeneratorRun(ended="exit", files=case_run.before), mode)
 
-    def after(self, cell: Cell, story: CaseRun) -> Claim:
+    def after(self, cell: Cell, case_run: CaseRun) -> Claim:
         """Returns the claim about the files that the last run left, with the arguments that it gave."""
-        return self._of_files(cell, story, story.runs[-1])
+        return self._of_files(cell, case_run, case_run.runs[-1])
 
     def close(self) -> None:
         for key in list(self._claimants):
             self._end(key)
 
     # ---- inside
-    def _of_files(self, cell: Cell, story: CaseRun, run: GeneratorRun, mode: Mode = "") -> Claim:
+    def _of_files(self, cell: Cell, case_run: CaseRun, run: GeneratorRun, mode: Mode = "") -> Claim:
         def ask(claimant: Claimant) -> Claim:
-            found = written(story, run, claimant.world)
+            found = written(case_run, run, claimant.world)
             files = dict(found.files)
             config = files.pop(CONFIG, None)
             return claimant.claim(

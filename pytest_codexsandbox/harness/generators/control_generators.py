@@ -13,30 +13,32 @@ CAUGHT: Final = ("breaks-toml", "duplicates-its-block", "eats-comments", "at-the
 GOOD: Final = "good"
 ASKED: Final = tuple(name for name in CHECKS if name not in ("effective.argv-reads-as-asked", "generator.stays-inside"))
 """Checks that must apply to the exemplary generator. It gives no arguments, and unconfined no write outside is seen."""
-Tell = Callable[[Generator, Case, Intent], CaseRun]
+RunCase = Callable[[Generator, Case, Intent], CaseRun]
 _ASKED: Final = Intent(roots=("@ROOT0@",), network=True)
 
 
-def findings(tell: Tell) -> tuple[Finding, ...]:
+def findings(run_case: RunCase) -> tuple[Finding, ...]:
     """Returns one row for each control generator: that it was judged rightly. The row is its own control."""
-    return (_of_good(tell), *(_of_bad(bad, tell) for bad in named(CAUGHT)))
+    return (_of_good(run_case), *(_of_bad(bad, run_case) for bad in named(CAUGHT)))
 
 
-def _of_good(tell: Tell) -> Finding:
+def _of_good(run_case: RunCase) -> Finding:
     one = generator_specs.of_declaration(GOOD)
-    story = tell(one, Case(id="known", why="an ordinary file", config=USER), _ASKED)
-    wrong = [f"{promise}: {found.saw}" for promise, found in _failed(story, one.declaration, CHECKS)]
-    unasked = [promise for promise in ASKED if all(found.skipped for found in CHECKS[promise](story, one.declaration))]
+    case_run = run_case(one, Case(id="known", why="an ordinary file", config=USER), _ASKED)
+    wrong = [f"{promise}: {found.saw}" for promise, found in _failed(case_run, one.declaration, CHECKS)]
+    unasked = [
+        promise for promise in ASKED if all(found.skipped for found in CHECKS[promise](case_run, one.declaration))
+    ]
     wrong += [f"{promise} was not checked" for promise in unasked]
     return _row("the exemplary generator passes", "it passes", wrong)
 
 
-def _of_bad(bad: Bad, tell: Tell) -> Finding:
+def _of_bad(bad: Bad, run_case: RunCase) -> Finding:
     declaration = bad.declaration()
     one = Generator(name=bad.name, spec=generator_specs.parse(bad.run), declaration=declaration)
-    story = tell(one, Case(id="known", why=bad.wrong, config=bad.config, link=bad.link), bad.wish)
+    case_run = run_case(one, Case(id="known", why=bad.wrong, config=bad.config, link=bad.link), bad.intent)
     about = [promise for promise in bad.caught_by if promise in CHECKS]
-    caught = {promise for promise, _ in _failed(story, declaration, about)}
+    caught = {promise for promise, _ in _failed(case_run, declaration, about)}
     missed = (
         [f"{promise} did not catch it" for promise in about if promise not in caught]
         if about
@@ -45,10 +47,10 @@ def _of_bad(bad: Bad, tell: Tell) -> Finding:
     return _row(f"a generator that {bad.wrong} is caught", "it is caught", missed)
 
 
-def _failed(story: CaseRun, declaration: Declaration, promises: Container[str]) -> Iterator[tuple[str, Finding]]:
+def _failed(case_run: CaseRun, declaration: Declaration, promises: Container[str]) -> Iterator[tuple[str, Finding]]:
     for promise in CHECKS:
         if promise in promises:
-            for found in CHECKS[promise](story, declaration):
+            for found in CHECKS[promise](case_run, declaration):
                 if not found.skipped and not (found.held and found.control_held):
                     yield promise, found
 

@@ -51,8 +51,8 @@ class Enforcement:
         self._resources, self._write = resources, write
         self._controls: dict[str, Observation] = {}
 
-    def of(self, cell: Cell, story: CaseRun, expect: ExpectedPolicy) -> Enforced:
-        door = self._door(story.runs[-1]).configured(lambda world, policy: self._write(cell, story, world))
+    def of(self, cell: Cell, case_run: CaseRun, expect: ExpectedPolicy) -> Enforced:
+        door = self._door(case_run.runs[-1]).configured(lambda world, policy: self._write(cell, case_run, world))
         control = self._control(cell)
         sandboxed = expect.sandbox != FULL_ACCESS
         seen = self._observed(cell, door, AS_ASKED, sandboxed=sandboxed)

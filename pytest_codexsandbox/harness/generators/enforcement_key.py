@@ -15,36 +15,36 @@ READ_BY_CODEX: Final = (".toml", ".json", ".rules")  # beside the configuration:
 _PROFILE: Final = ("-p", "--profile")
 
 
-def deciding(claim: Claim, story: CaseRun) -> tuple[object, ...]:
+def deciding(claim: Claim, case_run: CaseRun) -> tuple[object, ...]:
     """Returns everything that may decide what a command is allowed to do. Case runs with equal values are measured
     once."""
-    last = story.runs[-1]
+    last = case_run.runs[-1]
     beside = tuple(
         (path, hashlib.sha256(content).hexdigest())
-        for path, content in readable(story, last.files)
+        for path, content in readable(case_run, last.files)
         if path != CONFIG and path.endswith(READ_BY_CODEX)
     )
     given = (last.argv, tuple(sorted(last.env.items())), last.unset)
     return (*claims.effective(claim), claim.approval, *given, tuple(sorted(beside)))
 
 
-def spelled_out(story: CaseRun) -> tuple[object, ...]:
+def spelled_out(case_run: CaseRun) -> tuple[object, ...]:
     """Returns the same where Codex cannot be asked about the files: all files that it may read, and all that it was
     given."""
-    last = story.runs[-1]
-    read = sorted((path, hashlib.sha256(content).hexdigest()) for path, content in readable(story, last.files))
+    last = case_run.runs[-1]
+    read = sorted((path, hashlib.sha256(content).hexdigest()) for path, content in readable(case_run, last.files))
     return (last.argv, tuple(sorted(last.env.items())), last.unset, tuple(read))
 
 
-def with_settings_alone(story: CaseRun) -> CaseRun:
+def with_settings_alone(case_run: CaseRun) -> CaseRun:
     """Returns the case run without the arguments that stand for no setting."""
-    last = story.runs[-1]
+    last = case_run.runs[-1]
     return msgspec.structs.replace(
-        story, runs=(*story.runs[:-1], msgspec.structs.replace(last, argv=settings_alone(last.argv)))
+        case_run, runs=(*case_run.runs[:-1], msgspec.structs.replace(last, argv=settings_alone(last.argv)))
     )
 
 
-def chooses_a_profile(story: CaseRun) -> bool:
+def chooses_a_profile(case_run: CaseRun) -> bool:
     """Checks whether an argument chooses a profile. Any table of the file may then decide, and without that argument
     Codex does not report the table."""
-    return any(cut(word)[0] in _PROFILE for word in story.runs[-1].argv)
+    return any(cut(word)[0] in _PROFILE for word in case_run.runs[-1].argv)

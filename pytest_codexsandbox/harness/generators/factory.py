@@ -71,7 +71,7 @@ class KnownGenerators:
 
     def _found(self) -> tuple[Finding, ...]:
         apart = () if self._inside is None else _apart(self._resources.pool.acquire(self._inside))
-        return (*_walls(self._proof), *apart, *control_generators.findings(self._runner.tell))
+        return (*_walls(self._proof), *apart, *control_generators.findings(self._runner.run_case))
 
 
 def _walls(proof: ConfinementProof) -> Iterator[Finding]:

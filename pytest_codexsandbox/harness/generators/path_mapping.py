@@ -19,20 +19,20 @@ LAID: Final = ("@CODEX_HOME@/", "@WORKSPACE@/")
 _HOME: Final = "@HOME@/.codex/"
 
 
-def written(story: CaseRun, run: GeneratorRun, world: World) -> GeneratedConfig:
+def written(case_run: CaseRun, run: GeneratorRun, world: World) -> GeneratedConfig:
     """Returns everything that Codex may read of a run. Links become the files that they lead to."""
-    pairs = _pairs(story.world, world.values)
+    pairs = _pairs(case_run.world, world.values)
     return GeneratedConfig(
-        files={path: GeneratedFile(content=placed(content, pairs)) for path, content in readable(story, run.files)},
+        files={path: GeneratedFile(content=placed(content, pairs)) for path, content in readable(case_run, run.files)},
         argv=tuple(placed_text(word, pairs) for word in run.argv),
         env={name: placed_text(value, pairs) for name, value in run.env.items()},
         unset=run.unset,
     )
 
 
-def readable(story: CaseRun, files: Files) -> Iterator[tuple[str, bytes]]:
+def readable(case_run: CaseRun, files: Files) -> Iterator[tuple[str, bytes]]:
     """Yields the files of the Codex home and of the workspace, and the configuration itself wherever a link leads."""
-    config = case_view.config(files, story.world)
+    config = case_view.config(files, case_run.world)
     if config.kind == "file":
         yield CONFIG, config.content
     for path, state in files.items():

@@ -40,7 +40,7 @@ class CheckResult(Protocol):
 class GeneratorSource(Protocol):
     """Provides everything about generators that is expensive (harness.generators.case_cache)."""
 
-    def story(self, cell: Cell, case: str) -> tuple[CaseRun, str]: ...
+    def case_run(self, cell: Cell, case: str) -> tuple[CaseRun, str]: ...
     def declaration(self, cell: Cell) -> Declaration: ...
     def loads(self, cell: Cell, case: str) -> CheckResult: ...
     def claims(self, cell: Cell, case: str) -> CheckResult: ...
@@ -60,9 +60,9 @@ class RealGeneratorTrial(SuiteTrial):
 
     def holds(self) -> None:
         with self._askable():
-            story, name = self._cases.story(self.cell, self.case)
-            found = CHECKS[self.promise.id](story, self._cases.declaration(self.cell))
-            self._add([anonymous(one, story.world) for one in found], name)
+            case_run, name = self._cases.case_run(self.cell, self.case)
+            found = CHECKS[self.promise.id](case_run, self._cases.declaration(self.cell))
+            self._add([anonymous(one, case_run.world) for one in found], name)
 
     def loads(self) -> None:
         with self._askable():

@@ -44,12 +44,12 @@ def shown_with(downloads: dict[str, Forecast], **changed: Any) -> plan_text.Show
 
 
 def case(*records: Record) -> generator_text.Case:
-    story, claim = (
+    case_line, claim = (
         generator_builders.told("mytool", generator_builders.CASES[0]),
         generator_builders.claimed("mytool", generator_builders.CASES[0]),
     )
     return generator_text.Case(
-        name="01-placement-0", why="It broke a file.", records=records, story=story, claim=claim.claim
+        name="01-placement-0", why="It broke a file.", records=records, case_line=case_line, claim=claim.claim
     )
 
 

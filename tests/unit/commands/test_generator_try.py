@@ -55,8 +55,8 @@ def test_a_file_of_ones_own_is_a_case(tmp_path: Path) -> None:
     asked = options("--config", str(tmp_path / "mine.toml"), "--wish", "roots,network", "--", "good")
     (found,) = generator_try._cases(asked, writers(["good"], beside=None, base=tmp_path))
     assert (found.id, found.config) == (generator_try.OWN, b"a = 1\n")
-    assert found.wish is not None
-    assert (found.wish.roots, found.wish.network) == (("@ROOT0@",), True)
+    assert found.intent is not None
+    assert (found.intent.roots, found.intent.network) == (("@ROOT0@",), True)
 
 
 def test_a_container_is_named_by_a_cell_of_a_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def test_output_of_a_generator_is_shown_and_not_obeyed() -> None:
         name="x",
         why=builders.HOSTILE,
         records=tuple(one for one in made.records if one.verdict is Verdict.VIOLATES),
-        story=made.stories[0],
+        case_line=made.stories[0],
         claim=Claim(loads=False, error=builders.HOSTILE),
     )
     text = "".join(screen(HEAD, [told], PAINT, every=True))

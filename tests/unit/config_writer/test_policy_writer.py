@@ -162,14 +162,14 @@ def test_a_held_lock_is_waited_for_and_not_for_ever(config: Path) -> None:
 
 
 def test_many_at_once_leave_one_whole_policy(config: Path) -> None:
-    wishes = [[f"/srv/{number}"] for number in range(8)]
-    threads = [threading.Thread(target=apply, args=(config,), kwargs={"roots": roots}) for roots in wishes]
+    intents = [[f"/srv/{number}"] for number in range(8)]
+    threads = [threading.Thread(target=apply, args=(config,), kwargs={"roots": roots}) for roots in intents]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     roots = tomli.loads(config.read_bytes().decode())["sandbox_workspace_write"]["writable_roots"]
-    assert roots in wishes
+    assert roots in intents
     assert config.read_bytes().endswith(USER)
 
 

@@ -53,7 +53,7 @@ def case_run(before: bytes | None, *after: bytes | None, **words: Any) -> CaseRu
     given: dict[str, Any] = {
         "generator": "g",
         "case": Case(id="c", why="w", config=before),
-        "wish": Intent(),
+        "intent": Intent(),
         "before": files(before),
         "runs": tuple(run(text) for text in texts),
         "world": WORLD,

@@ -17,7 +17,7 @@ def home(folder: Path, content: bytes | None = None) -> Path:
 
 
 def request(config: Path, **words: Any) -> Request:
-    """`config` as `home` made it. What is not said is a Linux and no wish at all."""
+    """`config` as `home` made it. The default is a Linux and no intent at all."""
     codex_home = config.parent
     given: dict[str, Any] = {
         "platform": "linux",

@@ -41,7 +41,7 @@ def test_an_ordinary_file_has_no_key_of_a_policy() -> None:
     ordinary = [case for case in shipped_cases() if case.ordinary]
     assert len(ordinary) >= 5
     for case in ordinary:
-        assert (case.input, case.link, case.needs_block, case.voids, case.wish) == ("valid", "", False, "", None)
+        assert (case.input, case.link, case.needs_block, case.voids, case.intent) == ("valid", "", False, "", None)
         words = {path[0] for path in leaves(read(case.config or b"").data)}
         assert not words & {"sandbox_mode", "sandbox_workspace_write", "approval_policy", "profile", "permissions"}
 

@@ -219,7 +219,7 @@ def test_an_intent_overrides_the_cells_version_and_roots_keep_every_sign() -> No
         "/s/own",
     )
     intent = Intent(roots=('@ROOT0@/a "b"\\\n\U0001f680',), network=None, version="", capabilities={"userns": False})
-    values = {**paths, **placeholders.of_wish(intent, "0.163.0", paths)}
+    values = {**paths, **placeholders.of_intent(intent, "0.163.0", paths)}
     asked = request(intent, values, Declaration(env={"A": "@CONFIG@"}), codex="/c", run=2)
     told = environment(asked, values, Declaration(env={"A": "@CONFIG@"}), folders=("/stub", "/bin"))
     assert json.loads(told["CXG_WRITABLE_ROOTS"]) == list(asked.roots) == ['/s/root0/a "b"\\\n\U0001f680']

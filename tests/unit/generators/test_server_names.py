@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, open_case_runner
 from pytest_codexsandbox.generators.checks.codex_toml import read
 from pytest_codexsandbox.generators.confinement import UNCONFINED
 from pytest_codexsandbox.generators.server_names import USUAL, asks_for_a_name, named, server_names
@@ -18,24 +18,24 @@ APPENDS = """grep -q acme @CONFIG@ || printf '[mcp_servers."acme.tool"]\\ncomman
 WRITES_KEYS = """grep -q sandbox_mode @CONFIG@ || printf 'sandbox_mode = "read-only"\\n' >> @CONFIG@"""
 
 
-def told(shop: CaseRunner, script: str, case: Case) -> CaseRun:
+def told(runner: CaseRunner, script: str, case: Case) -> CaseRun:
     spec = generator_specs.parse(f"cmd:sh -c '{script.replace(chr(39), chr(39) + chr(92) + chr(39) + chr(39))}'")
     generator = Generator(name="g", spec=spec, declaration=Declaration(timeout=20.0))
-    return shop.run_case(generator, case, Intent(), version="0.163.0", runs=1)
+    return runner.run_case(generator, case, Intent(), version="0.163.0", runs=1)
 
 
 @pytest.mark.parametrize(("script", "name"), [(APPENDS, "acme.tool"), (WRITES_KEYS, USUAL)])
 def test_the_users_server_has_the_generators_own_name(script: str, name: str) -> None:
-    with run_folder() as folder, workshop(folder, UNCONFINED) as shop:
-        case_run = told(shop, script, BARE)
+    with run_folder() as folder, open_case_runner(folder, UNCONFINED) as runner:
+        case_run = told(runner, script, BARE)
     assert list(read(case_run.before[CONFIG].content).data["mcp_servers"]) == [name]
 
 
 def test_a_second_table_of_the_same_name_is_seen() -> None:
     """A generator that looks for its own spelling alone doubles the table: that file is no TOML."""
     script = APPENDS.replace("grep -q acme", "grep -q nothing-that-is-there")
-    with run_folder() as folder, workshop(folder, UNCONFINED) as shop:
-        case_run = told(shop, script, BARE)
+    with run_folder() as folder, open_case_runner(folder, UNCONFINED) as runner:
+        case_run = told(runner, script, BARE)
     assert not read(case_run.first.files[CONFIG].content).loads
 
 

@@ -27,7 +27,7 @@ def folder(tmp_path: Path, files: Contents | None = None, *, name: str = "01-min
 
 def test_a_case_is_read_byte_for_byte(tmp_path: Path) -> None:
     found = case(folder(tmp_path))
-    assert (found.id, found.why, found.config, found.mode, found.wish) == (
+    assert (found.id, found.why, found.config, found.mode, found.intent) == (
         "01-mine",
         "It broke somewhere.",
         b"a = 1\r\n",
@@ -56,7 +56,7 @@ version = ""
 """
     found = case(folder(tmp_path, {"case.toml": text, "project.toml": b"\xff"}))
     assert found.files == {"@WORKSPACE@/.codex/config.toml": b"\xff", "@ROOT0@/x/": b""}
-    assert found.wish == Intent(roots=("@ROOT0@", 'a"b'), network=None, platform="darwin", version="")
+    assert found.intent == Intent(roots=("@ROOT0@", 'a"b'), network=None, platform="darwin", version="")
     assert (found.input, found.needs_block, found.mode, found.folder_mode) == ("invalid", True, 0o600, 0o555)
     assert (found.link, found.voids, found.notes) == ("symlink", "v", "n")
 

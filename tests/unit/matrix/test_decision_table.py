@@ -66,12 +66,12 @@ def why_not(case: str, release: str, declared: Declaration = DECLARED) -> str:
 
 
 def test_a_row_is_asked_for_what_it_speaks_of_and_for_nothing_else() -> None:
-    assert decision_table.wish_for(DECLARED, 0, "0.130.0") == Intent(platform="darwin", network=True)
-    assert decision_table.wish_for(DECLARED, 1, "0.130.0") == Intent(
+    assert decision_table.intent_for(DECLARED, 0, "0.130.0") == Intent(platform="darwin", network=True)
+    assert decision_table.intent_for(DECLARED, 1, "0.130.0") == Intent(
         roots=("@ROOT0@",), network=None, capabilities={"userns": False}
     )
-    assert decision_table.wish_for(DECLARED, 3, "0.130.0") == Intent(version="")
-    assert decision_table.wish_for(DECLARED, 4, "0.163.0") == Intent()
+    assert decision_table.intent_for(DECLARED, 3, "0.130.0") == Intent(version="")
+    assert decision_table.intent_for(DECLARED, 4, "0.163.0") == Intent()
 
 
 def test_each_row_is_a_case_beside_the_corpus_and_only_of_what_rows_speak_of() -> None:
@@ -91,7 +91,7 @@ def test_a_row_about_other_releases_is_not_applicable_and_says_so() -> None:
 
 def test_a_build_of_unknown_version_rules_nothing_out_before_it_runs() -> None:
     assert {why_not(f"row-0{number}", "") for number in range(1, 6)} == {""}
-    assert known().ruled_out(cell(""), "row-03", "0.163.0"), "the workshop knows it"
+    assert known().ruled_out(cell(""), "row-03", "0.163.0"), "the case cache knows it"
     intent = Intent()
     assert known().row(cell(""), intent, "0.130.0") is ROWS[2]
     assert known().row(cell("0.130.0"), intent) is ROWS[2]
@@ -105,19 +105,19 @@ def test_a_row_that_an_earlier_one_takes_for_this_release_is_not_shown_as_if_it_
 
 def test_a_row_is_asked_where_it_decides_although_the_ordinary_intent_belongs_to_another() -> None:
     declared = of({"network": "off"}, {"userns": "no"}, {"network": "on", "userns": "no"}, {"seccomp": "no"})
-    assert decision_table.wish_for(declared, 1, "0.163.0") == Intent(network=True, capabilities={"userns": False})
-    assert decision_table.wish_for(declared, 3, "0.163.0") == Intent(network=True, capabilities={"seccomp": False})
+    assert decision_table.intent_for(declared, 1, "0.163.0") == Intent(network=True, capabilities={"userns": False})
+    assert decision_table.intent_for(declared, 3, "0.163.0") == Intent(network=True, capabilities={"seccomp": False})
     assert "0.163.0 row-02 " in why_not("row-03", "0.163.0", declared)
 
 
 def test_the_case_of_a_row_asks_for_what_it_decides_or_for_what_it_speaks_of() -> None:
     declared = of({"network": "off"}, {"userns": "no"}, {"version": "<0.150", "roots": "some"}, {"uid_map": "no"})
     first, second, third, fourth = decision_table.cases(declared, "0.163.0")
-    assert (second.wish, fourth.wish) == (
+    assert (second.intent, fourth.intent) == (
         Intent(network=True, capabilities={"userns": False}),
         Intent(network=True, capabilities={"uid_map": False}),
     )
-    assert third.wish == Intent(roots=("@ROOT0@",)), "it decides nothing here, and says what it would be asked"
+    assert third.intent == Intent(roots=("@ROOT0@",)), "it decides nothing here, and says what it would be asked"
     assert (first.group, first.config) == ("rows", None) and first.why
 
 
@@ -152,7 +152,7 @@ def test_a_row_speaks_of_what_it_names_and_of_nothing_else(
 def test_a_row_of_a_tool_for_other_platforms_is_asked_there() -> None:
     """Elsewhere it declines, whatever its rows say: none of them would have been asked."""
     declared = of({"network": "on"}, platforms=("darwin", "wsl"))
-    intent = decision_table.wish_for(declared, 0, "0.163.0")
+    intent = decision_table.intent_for(declared, 0, "0.163.0")
     assert intent is not None
     assert (intent.platform, expected(declared, intent, declared.semantics[0]).refuses) == ("darwin", False)
 
@@ -228,7 +228,7 @@ _WHENS = st.fixed_dictionaries({}, optional={**_SAID, "version": st.sampled_from
 def test_for_every_table_the_intent_of_a_row_is_decided_by_that_row(whens: list[dict[str, str]], version: str) -> None:
     declared = of(*whens, platforms=decision_table.WORDS["platform"])
     for place, row in enumerate(declared.semantics):
-        intent = decision_table.wish_for(declared, place, version)
+        intent = decision_table.intent_for(declared, place, version)
         assert (intent is None) == bool(decision_table.ruled_out(declared, decision_table.name_of(place), version))
         if intent is not None:
             assert decision_table.row(declared, intent, version) is row
@@ -243,15 +243,15 @@ def keeping(**words: Any) -> GeneratorSet:
 def test_a_part_that_is_kept_leads_to_no_policy_of_its_own() -> None:
     """Without a file of the user's nobody has granted anything."""
     here = cell("0.163.0")
-    assert set(keeping().wishes(here)) == {"workspace-write", "workspace-write-roots", "workspace-write-network"}
-    assert set(keeping(keeps=("roots",)).wishes(here)) == {"workspace-write", "workspace-write-network"}
-    assert set(keeping(keeps=("network",)).wishes(here)) == {"workspace-write", "workspace-write-roots"}
+    assert set(keeping().intents(here)) == {"workspace-write", "workspace-write-roots", "workspace-write-network"}
+    assert set(keeping(keeps=("roots",)).intents(here)) == {"workspace-write", "workspace-write-network"}
+    assert set(keeping(keeps=("network",)).intents(here)) == {"workspace-write", "workspace-write-roots"}
     both = keeping(keeps=("roots", "network"))
-    assert both.wishes(here) == {"workspace-write": Intent()}
+    assert both.intents(here) == {"workspace-write": Intent()}
     free = keeping(keeps=("roots", "network"), sandbox="danger-full-access")
-    assert set(free.wishes(here)) == {"danger-full-access"}
+    assert set(free.intents(here)) == {"danger-full-access"}
     for keeps in (True, ("sandbox",)):
-        assert keeping(keeps=keeps).wishes(here) == {}, "which mode is in force is the user's"
+        assert keeping(keeps=keeps).intents(here) == {}, "which mode is in force is the user's"
 
 
 def test_an_approval_that_is_kept_is_not_the_one_that_was_wished() -> None:

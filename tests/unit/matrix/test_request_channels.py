@@ -99,9 +99,9 @@ def test_the_row_of_a_generator_without_request_keeps_the_policy_and_leads_to_no
         return Cell(environment=HERE, subject=SubjectSpec(label="0.163.0", generator=name))
 
     assert known.row(cell("gen.sh"), Intent()) is UNTOLD
-    assert known.wishes(cell("gen.sh")) == {}
+    assert known.intents(cell("gen.sh")) == {}
     assert known.row(cell("asked"), Intent()) is None
-    assert known.wishes(cell("asked"))
+    assert known.intents(cell("asked"))
     declared = tmp_path / "mine.toml"
     declared.write_text('run = "./gen.sh"\n[[semantics]]\nexpect = { sandbox = "read-only" }\n')
     known = writers(["./mine.toml"], beside=None, base=tmp_path)

@@ -26,11 +26,11 @@ CELLS = (
 GOOD, ZCF = CELLS[3].id, CELLS[4].id
 
 
-def story(cell_id: str, case: str) -> Key:
+def case_key(cell_id: str, case: str) -> Key:
     return Key(cell=cell_id, door="generator", policy="as-asked", promise="generator.does-not-grow", case=case)
 
 
-KEYS = tuple(story(cell_id, case) for cell_id in (GOOD, ZCF) for case in ("", "01-none", "01-empty"))
+KEYS = tuple(case_key(cell_id, case) for cell_id in (GOOD, ZCF) for case in ("", "01-none", "01-empty"))
 OWNERS = WorkUnitIndex(CELLS, KEYS, SuiteIndex())
 
 
@@ -52,11 +52,11 @@ def test_an_item_belongs_where_its_cell_runs(nodeid: str, environment: str) -> N
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (key_id(story(GOOD, "01-none")), "case 01-none"),
-        (key_id(story(GOOD, "")), "case "),
+        (key_id(case_key(GOOD, "01-none")), "case 01-none"),
+        (key_id(case_key(GOOD, "")), "case "),
         (f"{GOOD}-app-server-read-only", ""),
         (f"one-{GOOD}-app-server-read-only", ""),
-        (key_id(story(GOOD, "in-no-plan")), ""),
+        (key_id(case_key(GOOD, "in-no-plan")), ""),
     ],
 )
 def test_case_runs_of_a_generator_are_shared_case_by_case(words: str, part: str) -> None:

@@ -38,7 +38,7 @@ def on_top(text: bytes) -> CaseRun:
 
 
 def told(*words: str) -> CaseRun:
-    return case_run(b"", b"", runs=(run(b"", argv=words),) * 3, wish=Intent(), alone=None)
+    return case_run(b"", b"", runs=(run(b"", argv=words),) * 3, intent=Intent(), alone=None)
 
 
 TEXT = b"# free\n\n# of a\na = 1 # beside\nb = 'x'\n"

@@ -16,7 +16,7 @@ MINE = b'[sandbox_workspace_write]\nwritable_roots = ["/mine"]\nnetwork_access =
 def keeping(before: bytes, after: str | bytes, *, row: DecisionRow = KEEPS) -> CaseRun:
     """Its own words go above the user's; of `after` as bytes the whole file is made."""
     text = after if isinstance(after, bytes) else after.encode() + before
-    return case_run(before, text, wish=asked("@ROOT0@"), row=row, alone=WW.encode())
+    return case_run(before, text, intent=asked("@ROOT0@"), row=row, alone=WW.encode())
 
 
 def test_a_grant_by_the_user_may_stay_if_it_is_kept() -> None:

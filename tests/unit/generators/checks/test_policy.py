@@ -31,7 +31,7 @@ def asked(*paths: str, **words: Any) -> Intent:
 
 def ended_story(argv: tuple[str, ...], intent: Intent, before: bytes | None = None) -> CaseRun:
     one = run(before, argv=argv)
-    return case_run(before, before, runs=(one, one, one), wish=intent, alone=None)
+    return case_run(before, before, runs=(one, one, one), intent=intent, alone=None)
 
 
 # ---- P11
@@ -137,7 +137,7 @@ def test_more_than_was_asked_is_a_leak_and_less_is_denied(
 def test_a_profile_that_the_arguments_choose_says_what_they_say() -> None:
     def chosen(text: bytes, *argv: str) -> set[str]:
         there = files(b"") | {"@CODEX_HOME@/mine.config.toml": state(text)}
-        told = case_run(b"", b"", runs=(run(None, files=there, argv=argv),), wish=asked(), alone=None)
+        told = case_run(b"", b"", runs=(run(None, files=there, argv=argv),), intent=asked(), alone=None)
         return reasons(argv_as_codex_reads(told, ANY))
 
     for key in (b'sandbox_mode = "danger-full-access"\n', b'default_permissions = ":danger-full-access"\n'):
@@ -211,7 +211,7 @@ def test_a_workspace_that_can_be_written_is_more_than_nothing() -> None:
 
 def test_a_sandbox_that_the_users_own_words_have_off_is_nothing_that_was_granted_as_asked() -> None:
     free = b'default_permissions = ":danger-full-access"\n'
-    told = case_run(free, free + WW.encode(), wish=asked("@ROOT0@", network=None), alone=WW.encode())
+    told = case_run(free, free + WW.encode(), intent=asked("@ROOT0@", network=None), alone=WW.encode())
     assert "makes it danger-full-access" in skips(grants_no_more(told, ANY))
 
 
@@ -232,7 +232,7 @@ def test_the_word_of_the_row_decides_and_launches_count() -> None:
         None,
         None,
         runs=(one,),
-        wish=asked("@ROOT0@"),
+        intent=asked("@ROOT0@"),
         row=DecisionRow(expect=ExpectedPolicy(network=False, roots=("@ROOT0@/board",))),
     )
     assert held(argv_as_codex_reads(told, ANY))
@@ -249,7 +249,7 @@ def test_an_unmentioned_network_is_the_users() -> None:
 
 
 def granting(text: str, intent: Intent | None = None, *, before: bytes = b"") -> CaseRun:
-    return case_run(before, before + text.encode(), wish=intent or asked("@ROOT0@"))
+    return case_run(before, before + text.encode(), intent=intent or asked("@ROOT0@"))
 
 
 WW = 'sandbox_mode = "workspace-write"\n'
@@ -303,18 +303,18 @@ def test_too_much_and_too_little_are_found(text: str, intent: Intent, reason: st
 def test_a_grant_by_the_user_is_the_users() -> None:
     before = table("/mine", more="network_access = true\n").encode()
     one = case_run(
-        before, before.replace(b'["/mine"]', f'["/mine", "{ROOT0}"]'.encode()), wish=asked("@ROOT0@", network=None)
+        before, before.replace(b'["/mine"]', f'["/mine", "{ROOT0}"]'.encode()), intent=asked("@ROOT0@", network=None)
     )
     assert held(grants_no_more(one, ANY))
     intent = asked("@ROOT0@", network=False)
-    two = case_run(before, before.replace(b'["/mine"]', f'["/mine", "{ROOT0}"]'.encode()), wish=intent)
+    two = case_run(before, before.replace(b'["/mine"]', f'["/mine", "{ROOT0}"]'.encode()), intent=intent)
     assert reasons(grants_no_more(two, ANY)) == {"network-left-on"}
 
 
 def test_one_that_has_nothing_to_do_with_policies_grants_nothing() -> None:
     server = b'[mcp_servers.demo]\ncommand = "x"\n'
     free = b'sandbox_mode = "danger-full-access"\n'
-    assert held(grants_no_more(case_run(free, free + server, alone=server, wish=asked("@ROOT0@")), ANY))
+    assert held(grants_no_more(case_run(free, free + server, alone=server, intent=asked("@ROOT0@")), ANY))
 
 
 def test_a_generator_that_changes_a_policy_of_the_users_is_responsible_for_it() -> None:
@@ -322,8 +322,8 @@ def test_a_generator_that_changes_a_policy_of_the_users_is_responsible_for_it() 
     server = b'[mcp_servers.demo]\ncommand = "x"\n'
     before = table("/mine", more="network_access = true\n").encode()
     touched = before.replace(b'"/mine"', b'"/mine", "/stage/workspace/x"')
-    assert held(grants_no_more(case_run(before, before + server, alone=server, wish=asked("@ROOT0@")), ANY))
-    told = grants_no_more(case_run(before, touched + server, alone=server, wish=asked("@ROOT0@")), ANY)
+    assert held(grants_no_more(case_run(before, before + server, alone=server, intent=asked("@ROOT0@")), ANY))
+    told = grants_no_more(case_run(before, touched + server, alone=server, intent=asked("@ROOT0@")), ANY)
     assert reasons(told) == {"root-missing", "network-left-on"}
     assert {one.reason: one.direction for one in told} == {"root-missing": "denied", "network-left-on": "leak"}
 
@@ -332,12 +332,12 @@ def test_a_trusted_project_and_the_arguments_are_later_layers() -> None:
     user = b'[projects."/stage/workspace"]\ntrust_level = "trusted"\n'
     project = {"@WORKSPACE@/.codex/config.toml": state(b'sandbox_mode = "read-only"\n')}
     one = run(None, files=files(user + table(ROOT0).encode()) | project)
-    told = skips(grants_no_more(case_run(user, None, runs=(one,), wish=asked("@ROOT0@")), ANY))
+    told = skips(grants_no_more(case_run(user, None, runs=(one,), intent=asked("@ROOT0@")), ANY))
     assert "project" in told and "read-only" in told and "effective.says-what-was-asked" in told
     arguments = run(None, files=files(user) | project, argv=(*MODE, *roots(ROOT0)))
-    assert held(grants_no_more(case_run(user, None, runs=(arguments,), wish=asked("@ROOT0@")), ANY))
+    assert held(grants_no_more(case_run(user, None, runs=(arguments,), intent=asked("@ROOT0@")), ANY))
     wide = run(None, files=files(user), argv=(*MODE, *roots("/")))
-    assert "whole-machine" in reasons(grants_no_more(case_run(user, None, runs=(wide,), wish=asked("@ROOT0@")), ANY))
+    assert "whole-machine" in reasons(grants_no_more(case_run(user, None, runs=(wide,), intent=asked("@ROOT0@")), ANY))
 
 
 def test_a_broken_file_grants_nothing_that_could_be_read() -> None:
@@ -348,6 +348,6 @@ def test_a_broken_file_grants_nothing_that_could_be_read() -> None:
 
 def test_a_grant_by_the_user_in_words_that_were_not_in_force_is_the_users() -> None:
     before = b'[sandbox_workspace_write]\nnetwork_access = true\nwritable_roots = ["/mine"]\n'
-    told = case_run(before, WW.encode() + before, wish=asked(network=None))
+    told = case_run(before, WW.encode() + before, intent=asked(network=None))
     assert held(grants_no_more(told, ANY))
-    assert reasons(grants_no_more(case_run(before, WW.encode() + before, wish=asked()), ANY)) == {"network-left-on"}
+    assert reasons(grants_no_more(case_run(before, WW.encode() + before, intent=asked()), ANY)) == {"network-left-on"}

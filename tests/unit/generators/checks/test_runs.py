@@ -100,7 +100,7 @@ def test_a_generator_that_declines_where_nothing_is_in_its_way_is_found() -> Non
 
 def test_a_declaration_without_platforms_promises_nothing_for_a_platform_but_its_rows_do() -> None:
     there = ended(None, after=GOOD)
-    darwin = msgspec.structs.replace(there, wish=Intent(platform="darwin"))
+    darwin = msgspec.structs.replace(there, intent=Intent(platform="darwin"))
     assert held(agrees(darwin, ANY))
     named = DecisionRow(when={"platform": "darwin"}, expect=ExpectedPolicy(refuses=True))
     assert reasons(agrees(msgspec.structs.replace(darwin, row=named), ANY)) == {"should-have-declined"}
@@ -343,7 +343,7 @@ def test_an_outside_access_is_found_and_an_unconfined_run_proves_nothing() -> No
 
 
 def test_the_intent_names_the_platform() -> None:
-    darwin = case_run(USER, GOOD, wish=Intent(platform="darwin"))
+    darwin = case_run(USER, GOOD, intent=Intent(platform="darwin"))
     assert reasons(agrees(darwin, Declaration(platforms=("wsl",)))) == {"should-have-declined"}
     assert held(agrees(darwin, Declaration(platforms=("darwin",))))
     assert held(agrees(darwin, ANY)), "a declaration that is silent promises nothing of other platforms"

@@ -114,7 +114,7 @@ def context(generator: Generator, case: Case = Case(id="own", why="", config=OLD
     return StressContext(
         generator=generator,
         case=case,
-        wish=Intent(),
+        intent=Intent(),
         other=Intent(network=True),
         version="",
         folder=None,  # type: ignore[arg-type]

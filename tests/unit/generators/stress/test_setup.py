@@ -13,7 +13,7 @@ BENCH = StressContext(
     generator=Generator(name="g", spec=Spec(scheme="cmd", text="g"), declaration=Declaration()),
     version="",
     case=Case(id="c", why="w"),
-    wish=Intent(),
+    intent=Intent(),
     other=Intent(network=True),
     folder=Path("/nowhere"),
 )

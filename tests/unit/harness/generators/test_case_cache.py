@@ -47,7 +47,7 @@ def cell(generator: str = "g") -> Cell:
 def told(case: str = "one", *, after: Files | None = None, before: Files | None = None, **words: Any) -> CaseRun:
     run = GeneratorRun(ended="exit", files=after or {CONFIG: state(b"a = 1\n")}, **words)
     return CaseRun(
-        generator="g", case=Case(id=case, why="w"), wish=Intent(), before=before or {}, runs=(run,), world=WORLD
+        generator="g", case=Case(id=case, why="w"), intent=Intent(), before=before or {}, runs=(run,), world=WORLD
     )
 
 
@@ -57,7 +57,7 @@ def claim_of(text: str) -> Claim:
     return Claim(loads=bool(mode), sandbox=mode, error="" if mode else "torn")
 
 
-class Shop(CaseCache):
+class FakeCaseCache(CaseCache):
     """One that hears the given stories and claims, and counts what is measured."""
 
     def __init__(
@@ -78,9 +78,9 @@ class Shop(CaseCache):
         programs = SimpleNamespace(
             able=lambda cell: SimpleNamespace(app_server=True, version="0.163.0"), version=lambda cell: "0.163.0"
         )
-        runner = SimpleNamespace(story=lambda cell, case, wish: stories[cell.subject.generator, case.id])
+        runner = SimpleNamespace(case_run=lambda cell, case, intent: stories[cell.subject.generator, case.id])
         claimed = SimpleNamespace(
-            after=lambda cell, story: claims[story.case.id],
+            after=lambda cell, case_run: claims[case_run.case.id],
             before=self._was,
             text=lambda cell, config: claim_of(config.decode()),
         )
@@ -93,20 +93,20 @@ class Shop(CaseCache):
         )
         self._enforcement = SimpleNamespace(of=self._measure)  # type: ignore[assignment]
 
-    def _was(self, cell: Cell, story: CaseRun, mode: Mode = "") -> Claim:
-        self.asked_before.append(story.before)
+    def _was(self, cell: Cell, case_run: CaseRun, mode: Mode = "") -> Claim:
+        self.asked_before.append(case_run.before)
         return self.was[mode]
 
-    def _measure(self, cell: Cell, story: CaseRun, expect: object) -> Any:
-        self.measured.append(story.case.id)
+    def _measure(self, cell: Cell, case_run: CaseRun, expect: object) -> Any:
+        self.measured.append(case_run.case.id)
         return SimpleNamespace(findings=(), by="call", seen=())
 
 
 def measured(claims: dict[str, Claim], **second: Any) -> list[str]:
-    shop = Shop({("g", "one"): told(), ("g", "two"): told("two", **second)}, claims)
+    cache = FakeCaseCache({("g", "one"): told(), ("g", "two"): told("two", **second)}, claims)
     for case in ("one", "two"):
-        shop.enforces(cell(), case)
-    return shop.measured
+        cache.enforces(cell(), case)
+    return cache.measured
 
 
 def test_equal_deciding_settings_are_measured_once() -> None:
@@ -135,17 +135,19 @@ def test_an_earlier_file_is_never_another_generators() -> None:
     """A case may begin with what the generator itself writes."""
     mine, other = {CONFIG: state(b"# mine\n")}, {CONFIG: state(b"# other\n")}
     claims = {"one": Claim(loads=False, error="torn")}
-    shop = Shop({("g", "one"): told(before=mine), ("h", "one"): told(before=other)}, claims)
+    cache = FakeCaseCache({("g", "one"): told(before=mine), ("h", "one"): told(before=other)}, claims)
     for name in ("g", "h", "g"):
-        shop.loads(cell(name), "one")
-    assert shop.asked_before == [mine, other]
+        cache.loads(cell(name), "one")
+    assert cache.asked_before == [mine, other]
 
 
 def test_a_file_that_loads_is_no_merit_of_a_generator_that_declined() -> None:
     was = {CONFIG: state(b"a = 1\n")}
-    shop = Shop({("g", "one"): told(before=was, code=3), ("g", "two"): told("two", before=was)}, {"two": CLAIM})
-    assert [bool(one.skipped) for one in shop.loads(cell(), "one").findings] == [True]
-    assert [bool(one.skipped) for one in shop.loads(cell(), "two").findings] == [False]
+    cache = FakeCaseCache(
+        {("g", "one"): told(before=was, code=3), ("g", "two"): told("two", before=was)}, {"two": CLAIM}
+    )
+    assert [bool(one.skipped) for one in cache.loads(cell(), "one").findings] == [True]
+    assert [bool(one.skipped) for one in cache.loads(cell(), "two").findings] == [False]
 
 
 def test_no_private_path_is_recorded() -> None:
@@ -153,14 +155,14 @@ def test_no_private_path_is_recorded() -> None:
     home = WORLD["CODEX_HOME"]
     after = {CONFIG: state(f'notes = "{home}/x"\n'.encode())}
     words: dict[str, Any] = dict.fromkeys(("reason", "stdout", "stderr", "error"), home) | {"argv": ("-c", home)}
-    shop = Shop({("g", "one"): told(after=after, env={"A": home}, warnings=(home,), **words)}, {"one": CLAIM})
-    shop.claims(cell(), "one")
-    told_lines = msgspec.json.encode(shop.lines).decode()
+    cache = FakeCaseCache({("g", "one"): told(after=after, env={"A": home}, warnings=(home,), **words)}, {"one": CLAIM})
+    cache.claims(cell(), "one")
+    told_lines = msgspec.json.encode(cache.lines).decode()
     assert "@CODEX_HOME@/x" in told_lines
     assert "/stage" not in told_lines
-    story, _ = shop.story(cell(), "one")
-    assert story.first.stderr == "@CODEX_HOME@"
-    assert story.first.argv == words["argv"], "what Codex gets stays what it is"
+    case_run, _ = cache.case_run(cell(), "one")
+    assert case_run.first.stderr == "@CODEX_HOME@"
+    assert case_run.first.argv == words["argv"], "what Codex gets stays what it is"
 
 
 ADDED = ("-s", "workspace-write", "--add-dir", "/x")
@@ -168,8 +170,8 @@ ADDED = ("-s", "workspace-write", "--add-dir", "/x")
 
 def test_words_that_no_app_server_takes_are_not_asked_there_and_red_about_nothing() -> None:
     launched = {("g", "one"): told(argv=ADDED), ("g", "two"): told("two")}
-    shop = Shop(launched, {"two": CLAIM})
-    for found in (shop.loads(cell(), "one"), shop.claims(cell(), "one")):
+    cache = FakeCaseCache(launched, {"two": CLAIM})
+    for found in (cache.loads(cell(), "one"), cache.claims(cell(), "one")):
         assert ["--add-dir" in one.skipped for one in found.findings] == [True]
 
 
@@ -177,10 +179,10 @@ def enforced_beside(*second: str, claim: Claim = CLAIM) -> list[str]:
     """What is measured of two stories that start Codex so."""
     more = {CONFIG: state(b"model = 'x'\n")}
     stories = {("g", "one"): told(argv=ADDED), ("g", "two"): told("two", argv=second or ADDED, after=more)}
-    shop = Shop(stories, {"one": CLAIM, "two": claim})
+    cache = FakeCaseCache(stories, {"one": CLAIM, "two": claim})
     for case in ("one", "two"):
-        assert shop.enforces(cell(), case)[0].findings == ()
-    return shop.measured
+        assert cache.enforces(cell(), case)[0].findings == ()
+    return cache.measured
 
 
 def test_such_words_are_measured_once_for_equal_settings_beside_them() -> None:
@@ -195,17 +197,20 @@ def test_such_words_are_measured_once_for_equal_settings_beside_them() -> None:
 
 def test_a_start_elsewhere_is_reported_beside_the_claim_and_the_effect_of_codex() -> None:
     away = {("g", "one"): told(launches=(CodexLaunch(argv=("exec", "hi"), cwd="/"),))}
-    shop = Shop(away, {"one": CLAIM})
-    for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+    cache = FakeCaseCache(away, {"one": CLAIM})
+    for found in (cache.claims(cell(), "one"), cache.enforces(cell(), "one")[0]):
         assert [one.reason for one in found.findings if not one.held] == ["started-elsewhere"]
 
 
 def test_nothing_is_measured_of_such_words_where_it_declined_or_was_to() -> None:
     declined = {("g", "one"): told(argv=ADDED, code=3, refused=True)}
     to_decline = Declaration(semantics=(DecisionRow(expect=ExpectedPolicy(refuses=True)),))
-    for shop in (Shop(declined, {}), Shop({("g", "one"): told(argv=ADDED)}, {}, declared=to_decline)):
-        assert [bool(one.skipped) for one in shop.enforces(cell(), "one")[0].findings] == [True]
-        assert shop.measured == []
+    for cache in (
+        FakeCaseCache(declined, {}),
+        FakeCaseCache({("g", "one"): told(argv=ADDED)}, {}, declared=to_decline),
+    ):
+        assert [bool(one.skipped) for one in cache.enforces(cell(), "one")[0].findings] == [True]
+        assert cache.measured == []
 
 
 @pytest.mark.parametrize(
@@ -219,60 +224,62 @@ def test_nothing_is_measured_of_such_words_where_it_declined_or_was_to() -> None
 def test_nothing_is_believed_where_a_known_generator_was_misjudged_or_none_was_asked(
     known: tuple[Finding, ...],
 ) -> None:
-    shop = Shop({("g", "one"): told()}, {"one": CLAIM}, known)
+    cache = FakeCaseCache({("g", "one"): told()}, {"one": CLAIM}, known)
     asked: tuple[Callable[[], object], ...] = (
-        lambda: shop.story(cell(), "one"),
-        lambda: shop.loads(cell(), "one"),
-        lambda: shop.claims(cell(), "one"),
-        lambda: shop.enforces(cell(), "one"),
-        lambda: shop.strained("killed", cell(), ""),
-        lambda: shop.writer(cell(), "workspace-write"),
+        lambda: cache.case_run(cell(), "one"),
+        lambda: cache.loads(cell(), "one"),
+        lambda: cache.claims(cell(), "one"),
+        lambda: cache.enforces(cell(), "one"),
+        lambda: cache.strained("killed", cell(), ""),
+        lambda: cache.writer(cell(), "workspace-write"),
     )
     for ask in asked:
         with pytest.raises(HarnessError, match="were misjudged") as fault:
             ask()
         assert "it was not seen" in fault.value.why if known else fault.value.why
-    assert shop.standing(cell()).findings == known, "its own promise says what was wrong"
+    assert cache.standing(cell()).findings == known, "its own promise says what was wrong"
 
 
 def test_a_row_that_decides_nothing_for_this_codex_is_not_reported_as_if_it_had() -> None:
     """The plan did not know which Codex it is."""
     old, every = DecisionRow(when={"version": "<0.150"}, expect=ExpectedPolicy(sandbox="read-only")), DecisionRow()
     stories = {("g", "row-02"): told("row-02")}
-    shop = Shop(stories, {"row-02": CLAIM}, declared=Declaration(semantics=(old, every)))
+    cache = FakeCaseCache(stories, {"row-02": CLAIM}, declared=Declaration(semantics=(old, every)))
     with pytest.raises(CaseNotApplicable, match=r"<0\.150.*0\.163\.0"):
-        shop.claims(cell(), "row-01")
-    assert all(one.held for one in shop.claims(cell(), "row-02").findings)
+        cache.claims(cell(), "row-01")
+    assert all(one.held for one in cache.claims(cell(), "row-02").findings)
 
 
 def test_the_version_passed_to_the_generator_chooses_its_row() -> None:
     new = DecisionRow(when={"version": ">=0.150"}, expect=ExpectedPolicy(sandbox="read-only"))
-    shop = Shop({("g", "one"): told()}, {"one": CLAIM}, declared=Declaration(semantics=(new,)))
-    assert [one.held for one in shop.claims(cell(), "one").findings] == [False]
+    cache = FakeCaseCache({("g", "one"): told()}, {"one": CLAIM}, declared=Declaration(semantics=(new,)))
+    assert [one.held for one in cache.claims(cell(), "one").findings] == [False]
     with pytest.raises(HarnessError, match="workspace-write") as fault:
-        shop.writer(cell(), "workspace-write")
+        cache.writer(cell(), "workspace-write")
     assert fault.value.next_step == "--codex-bin PATH@0.163.0"
 
 
 def test_an_undeclared_platform_is_asked_no_policy_and_causes_no_red() -> None:
-    elsewhere = msgspec.structs.replace(told(), wish=Intent(platform="darwin"))
-    (found,) = Shop({("g", "one"): elsewhere}, {"one": CLAIM}).claims(cell(), "one").findings
+    elsewhere = msgspec.structs.replace(told(), intent=Intent(platform="darwin"))
+    (found,) = FakeCaseCache({("g", "one"): elsewhere}, {"one": CLAIM}).claims(cell(), "one").findings
     assert found.skipped.endswith(" darwin")
     named = Declaration(semantics=(DecisionRow(when={"platform": "darwin"}),))
     assert all(
         one.held
-        for one in Shop({("g", "one"): elsewhere}, {"one": CLAIM}, declared=named).claims(cell(), "one").findings
+        for one in FakeCaseCache({("g", "one"): elsewhere}, {"one": CLAIM}, declared=named)
+        .claims(cell(), "one")
+        .findings
     )
 
 
 def test_a_generator_that_declined_by_any_exit_code_is_asked_no_policy_unless_it_wrote() -> None:
     was = {CONFIG: state(b"a = 1\n")}
     for argv in ((), ADDED):
-        shop = Shop({("g", "one"): told(before=was, code=1, argv=argv)}, {"one": CLAIM})
-        for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+        cache = FakeCaseCache({("g", "one"): told(before=was, code=1, argv=argv)}, {"one": CLAIM})
+        for found in (cache.claims(cell(), "one"), cache.enforces(cell(), "one")[0]):
             assert [bool(one.skipped) for one in found.findings] == [True]
-        assert shop.measured == []
-    wrote = Shop({("g", "one"): told(before=was, after={CONFIG: state(b"b = 1\n")}, code=1)}, {"one": CLAIM})
+        assert cache.measured == []
+    wrote = FakeCaseCache({("g", "one"): told(before=was, after={CONFIG: state(b"b = 1\n")}, code=1)}, {"one": CLAIM})
     assert not any(one.skipped for one in wrote.claims(cell(), "one").findings)
 
 
@@ -283,13 +290,13 @@ GRANTED = msgspec.structs.replace(CLAIM, network=True, roots=("@OUTSIDE@/cache",
 
 
 def kept(after: Claim, *, was: dict[str, Claim] | None = None, **words: Any) -> list[tuple[str, str]]:
-    shop = Shop(
+    cache = FakeCaseCache(
         {("g", "one"): told(**words)},
         {"one": after},
         declared=KEEPS,
         was=was or {"": READS, "workspace-write": GRANTED},
     )
-    found = shop.claims(cell(), "one").findings
+    found = cache.claims(cell(), "one").findings
     return [(one.direction, one.reason or one.skipped) for one in found if not one.held]
 
 
@@ -314,19 +321,21 @@ def test_an_unanswerable_promise_is_never_green_and_a_red_one_stays_red() -> Non
 
 def test_a_generator_that_repaired_a_file_that_did_not_load_has_kept_no_policy() -> None:
     every = Declaration(run="cmd:x", semantics=(DecisionRow(expect=ExpectedPolicy(keeps=True)),))
-    shop = Shop({("g", "one"): told()}, {"one": CLAIM}, declared=every, was={"": Claim(loads=False, error="torn")})
-    for found in (shop.claims(cell(), "one"), shop.enforces(cell(), "one")[0]):
+    cache = FakeCaseCache(
+        {("g", "one"): told()}, {"one": CLAIM}, declared=every, was={"": Claim(loads=False, error="torn")}
+    )
+    for found in (cache.claims(cell(), "one"), cache.enforces(cell(), "one")[0]):
         assert ["does not load" in one.skipped for one in found.findings] == [True]
 
 
 def test_the_same_policy_is_measured_once_whether_it_was_kept_or_asked() -> None:
-    shop = Shop(
+    cache = FakeCaseCache(
         {("g", "one"): told(), ("g", "two"): told("two")},
         {"one": GRANTED, "two": GRANTED},
         declared=KEEPS,
         was={"": READS, "workspace-write": GRANTED},
     )
     for case in ("one", "two"):
-        assert all(one.held for one in shop.enforces(cell(), case)[0].findings)
-    assert shop.measured == ["one"]
-    assert len(shop.asked_before) == 2, "as it is, and in the mode that shall be: once for files that are the same"
+        assert all(one.held for one in cache.enforces(cell(), case)[0].findings)
+    assert cache.measured == ["one"]
+    assert len(cache.asked_before) == 2, "as it is, and in the mode that shall be: once for files that are the same"

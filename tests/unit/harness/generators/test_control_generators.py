@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_codexsandbox.generators.case_run import CaseRunner, workshop
+from pytest_codexsandbox.generators.case_run import CaseRunner, open_case_runner
 from pytest_codexsandbox.generators.checks import CHECKS
 from pytest_codexsandbox.generators.checks.findings import skipped
 from pytest_codexsandbox.harness.generators import control_generators
@@ -20,18 +20,18 @@ def stories() -> dict[str, CaseRun]:
     """Told once, by generators of ours."""
     found: dict[str, CaseRun] = {}
 
-    def tell(generator: Generator, case: Case, wish: Intent) -> CaseRun:
-        found[generator.name] = shop.run_case(generator, case, wish, version="")
+    def run_case(generator: Generator, case: Case, intent: Intent) -> CaseRun:
+        found[generator.name] = runner.run_case(generator, case, intent, version="")
         return found[generator.name]
 
-    with run_folder() as folder, workshop(Path(folder)) as shop:
-        assert isinstance(shop, CaseRunner)
-        assert all(one.held and one.control_held for one in findings(tell))
+    with run_folder() as folder, open_case_runner(Path(folder)) as runner:
+        assert isinstance(runner, CaseRunner)
+        assert all(one.held and one.control_held for one in findings(run_case))
     return found
 
 
 def wrong(stories: dict[str, CaseRun]) -> list[str]:
-    found = findings(lambda generator, case, wish: stories[generator.name])
+    found = findings(lambda generator, case, intent: stories[generator.name])
     assert all(one.held is one.control_held for one in found)
     return [f"{one.claim}: {one.saw}" for one in found if not one.held]
 
@@ -39,7 +39,7 @@ def wrong(stories: dict[str, CaseRun]) -> list[str]:
 def test_a_check_that_sees_nothing_any_more_is_found(
     stories: dict[str, CaseRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def blind(story: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
+    def blind(case_run: CaseRun, declaration: Declaration) -> tuple[Finding, ...]:
         return (Finding(claim="c", saw="fine", held=True, control="c", control_held=True),)
 
     assert wrong(stories) == []
@@ -55,14 +55,14 @@ def test_a_check_that_is_no_longer_made_of_the_exemplary_one_is_found(
     monkeypatch.setattr(
         control_generators,
         "CHECKS",
-        {**CHECKS, "generator.does-not-grow": lambda story, declaration: skipped("c", "no")},
+        {**CHECKS, "generator.does-not-grow": lambda case_run, declaration: skipped("c", "no")},
     )
     assert [one for one in wrong(stories) if "generator.does-not-grow" in one]
 
 
 def test_one_that_never_ran_is_no_proof(stories: dict[str, CaseRun]) -> None:
     idle = GeneratorRun(ended="not-started", error="no such program")
-    none = {name: msgspec.structs.replace(story, runs=(idle,)) for name, story in stories.items()}
+    none = {name: msgspec.structs.replace(case_run, runs=(idle,)) for name, case_run in stories.items()}
     assert len(wrong(none)) == 1 + len(CAUGHT)
 
 

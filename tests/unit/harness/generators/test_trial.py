@@ -39,8 +39,8 @@ TRUST = Promise(
 def standing(*found: Finding, unconfined: bool) -> Any:
     key = Key(cell=CELL.id, door="generator", policy=AS_ASKED, promise=TRUST.id)
     told = CheckOutcome(findings=found, by="known", unconfined=unconfined)
-    shop: Any = SimpleNamespace(standing=lambda cell: told)
-    writing = RealGeneratorTrial(key, TRUST, cell=CELL, cases=shop)
+    cache: Any = SimpleNamespace(standing=lambda cell: told)
+    writing = RealGeneratorTrial(key, TRUST, cell=CELL, cases=cache)
     writing.standing_evidence()
     return judge_trial(writing, outcome="passed", message="")
 

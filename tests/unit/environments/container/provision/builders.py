@@ -68,7 +68,7 @@ def want(image: ImageSpec | None = None, *, bubblewrap: bool = True) -> ImageReq
     return ImageRequest(image=image or a_distro(), bubblewrap=bubblewrap)
 
 
-class Workshop:
+class ImagesWorld:
     """One machine: its engine, its cache, its tools."""
 
     def __init__(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.environments.container.provision.builders import Workshop
+from tests.unit.environments.container.provision.builders import ImagesWorld
 
 
 @pytest.fixture
-def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
-    return Workshop(tmp_path / "cache", monkeypatch)
+def images_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImagesWorld:
+    return ImagesWorld(tmp_path / "cache", monkeypatch)

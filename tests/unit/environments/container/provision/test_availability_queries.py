@@ -19,7 +19,7 @@ from pytest_codexsandbox.environments.container.provision.lockfile import LockFi
 from pytest_codexsandbox.environments.container.provision.registry_ping import YES, Heard
 from pytest_codexsandbox.errors import HarnessError, NotResponding, Unavailable
 from pytest_codexsandbox.model.container import BwrapSpec, ImageSpec
-from tests.unit.environments.container.provision.builders import Workshop, a_container, a_distro, want
+from tests.unit.environments.container.provision.builders import ImagesWorld, a_container, a_distro, want
 from tests.unit.environments.container.provision.fake_engine import FakeEngine
 
 HOME: Final = "unix:///home.sock"
@@ -33,9 +33,9 @@ UNREACHED: Final = Heard(answer="no", short="no registry answered", why="no such
 class World:
     """Engines by address, what registries and archives say, and who was asked what."""
 
-    def __init__(self, workshop: Workshop, patch: pytest.MonkeyPatch) -> None:
-        self.workshop, self.asked = workshop, list[str]()
-        self.engines: dict[str, Any] = {HOME: workshop.engine}
+    def __init__(self, images_world: ImagesWorld, patch: pytest.MonkeyPatch) -> None:
+        self.images_world, self.asked = images_world, list[str]()
+        self.engines: dict[str, Any] = {HOME: images_world.engine}
         self.registry: Callable[[str, str], Heard] = lambda host, reference: YES
         self.archive: Callable[[str], Heard] = lambda suite: YES
         patch.setattr(availability_queries, "default_host", lambda: HOME)
@@ -49,7 +49,7 @@ class World:
     def inquire(self, *images: ImageSpec, bwraps: tuple[BwrapSpec, ...] = (), **words: Any) -> QueryResult:
         self.asked.clear()
         wants = [ImageRequest(image=image, bubblewrap=False) for image in images]
-        return inquire(wants, bwraps, self.workshop.cache, **{"limit": 30.0, **words})
+        return inquire(wants, bwraps, self.images_world.cache, **{"limit": 30.0, **words})
 
     def _engine(self, host: str, *, timeout: int) -> Any:
         found = self.engines.get(host)
@@ -84,8 +84,8 @@ class _Opened:
 
 
 @pytest.fixture
-def world(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> World:
-    return World(workshop, monkeypatch)
+def world(images_world: ImagesWorld, monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(images_world, monkeypatch)
 
 
 def without(image: ImageSpec) -> ImageRequest:
@@ -107,15 +107,15 @@ def test_a_registry_is_asked_once_for_all_its_images_and_not_again_soon(world: W
     assert world.asked == []
     assert again.foresight.why_not(without(ARCH)) == why
     assert answers(again) == answers(found)
-    later = ImageAvailability(world.workshop.cache, now=time.time() + 30 * 60)
+    later = ImageAvailability(world.images_world.cache, now=time.time() + 30 * 60)
     assert "30 minutes ago" in later.why_not(without(ARCH))
-    assert ImageAvailability(world.workshop.cache, now=time.time() + 2 * 3600).why_not(without(ARCH)) == ""
+    assert ImageAvailability(world.images_world.cache, now=time.time() + 2 * 3600).why_not(without(ARCH)) == ""
 
 
 def test_no_server_is_asked_about_a_present_image(world: World) -> None:
-    world.workshop.engine.registry["debian"] = "Debian"
+    world.images_world.engine.registry["debian"] = "Debian"
     image = a_distro()
-    world.workshop.images().provide(a_container(image, bwrap="none"))
+    world.images_world.images().provide(a_container(image, bwrap="none"))
     found = world.inquire(image)
     assert world.asked == []
     (engine,) = found.asked
@@ -123,10 +123,10 @@ def test_no_server_is_asked_about_a_present_image(world: World) -> None:
 
 
 def test_an_image_that_an_engine_lost_is_looked_up_although_the_lock_file_names_it(world: World) -> None:
-    world.workshop.engine.registry["debian"] = "Debian"
-    world.workshop.images().provide(a_container(a_distro(), bwrap="none"))
-    world.workshop.engine.forget()
-    world.workshop.have_tools()
+    world.images_world.engine.registry["debian"] = "Debian"
+    world.images_world.images().provide(a_container(a_distro(), bwrap="none"))
+    world.images_world.engine.forget()
+    world.images_world.have_tools()
     world.registry = lambda host, reference: UNREACHED
     found = world.inquire(a_distro())
     assert world.asked == [f"debian:bookworm through {HOME}"]
@@ -136,7 +136,7 @@ def test_an_image_that_an_engine_lost_is_looked_up_although_the_lock_file_names_
 
 def test_a_base_that_was_pulled_by_hand_is_enough(world: World) -> None:
     world.registry = lambda host, reference: UNREACHED
-    world.workshop.engine.keep("alpine:3.22", "content", {})
+    world.images_world.engine.keep("alpine:3.22", "content", {})
     found = world.inquire(ALPINE, ARCH)
     assert world.asked == [f"archlinux:base through {HOME}"]
     assert found.foresight.why_not(without(ALPINE)) == ""
@@ -176,7 +176,7 @@ def test_a_users_own_image_is_looked_for_on_the_engine_then_asked_for_each_time(
         found = world.inquire(MINE)
         assert world.asked == [f"mine:1 through {HOME}"]
         assert found.foresight.why_not(without(MINE)).endswith("(docker pull mine:1)")
-    world.workshop.engine.keep("mine:1", "content", {})
+    world.images_world.engine.keep("mine:1", "content", {})
     found = world.inquire(MINE)
     assert world.asked == []
     assert found.foresight.why_not(without(MINE)) == ""
@@ -203,7 +203,7 @@ def test_without_an_engine_a_plan_says_what_is_not_known(world: World) -> None:
 
 @pytest.mark.parametrize(("second", "told"), [(UNREACHED, True), (YES, False)])
 def test_if_the_usual_engine_is_gone_every_other_one_has_to_refuse(world: World, second: Heard, told: bool) -> None:
-    world.engines = {"tcp://a": world.workshop.engine, "tcp://b": world.workshop.engine}
+    world.engines = {"tcp://a": world.images_world.engine, "tcp://b": world.images_world.engine}
     world.registry = lambda host, reference: UNREACHED if host == "tcp://a" else second
     found = world.inquire(ALPINE, hosts=("tcp://a", "tcp://b"))
     assert sorted(world.asked) == ["alpine:3.22 through tcp://a", "alpine:3.22 through tcp://b"]
@@ -213,15 +213,15 @@ def test_if_the_usual_engine_is_gone_every_other_one_has_to_refuse(world: World,
 def test_a_failed_try_is_not_asked_about_and_a_new_image_asks_every_server_again(world: World) -> None:
     world.registry = lambda host, reference: UNREACHED
     with pytest.raises(Unavailable):
-        world.workshop.images().provide(a_container(ALPINE, bwrap="none"))
+        world.images_world.images().provide(a_container(ALPINE, bwrap="none"))
     found = world.inquire(ALPINE)
     assert world.asked == []
     assert f"{UNREACHED.short}, just now" in found.foresight.why_not(without(ALPINE))
     world.inquire(ARCH)
-    assert LockFile(world.workshop.cache).read().answers
-    world.workshop.engine.registry["debian"] = "Debian"
-    world.workshop.images().provide(a_container(bwrap="none"))
-    assert not LockFile(world.workshop.cache).read().answers
+    assert LockFile(world.images_world.cache).read().answers
+    world.images_world.engine.registry["debian"] = "Debian"
+    world.images_world.images().provide(a_container(bwrap="none"))
+    assert not LockFile(world.images_world.cache).read().answers
     world.inquire(ARCH)
     assert len(world.asked) == 1
 
@@ -238,27 +238,27 @@ def test_a_bubblewrap_without_sources_is_reported(world: World, monkeypatch: pyt
 
 def test_a_cache_that_cannot_be_written_is_no_reason_not_to_plan(world: World, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    world.workshop.cache = tmp_path / "file" / "cache"
+    world.images_world.cache = tmp_path / "file" / "cache"
     world.registry = lambda host, reference: UNREACHED
     assert "no registry answered" in world.inquire(ALPINE).foresight.why_not(without(ALPINE))
 
 
 def test_a_base_that_was_pulled_by_hand_outweighs_a_failed_pull_and_not_a_failed_build(world: World) -> None:
     with pytest.raises(Unavailable):
-        world.workshop.images().provide(a_container(ALPINE, bwrap="none"))
-    engine = world.workshop.engine
+        world.images_world.images().provide(a_container(ALPINE, bwrap="none"))
+    engine = world.images_world.engine
     engine.keep("alpine:3.22", "content", {})
     assert world.inquire(ALPINE).foresight.why_not(without(ALPINE)) == ""
     engine.build_says = "ERROR: unable to select packages:\n"
     with pytest.raises(Unavailable):
-        world.workshop.images().provide(a_container(ALPINE, bwrap="none"))
+        world.images_world.images().provide(a_container(ALPINE, bwrap="none"))
     assert re.search(r"package, just now\b", world.inquire(ALPINE).foresight.why_not(without(ALPINE)))
 
 
 def test_one_engine_that_has_the_image_is_enough(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    has, lacks = world.workshop.engine, FakeEngine()
+    has, lacks = world.images_world.engine, FakeEngine()
     has.registry["debian"] = "Debian"
-    world.workshop.images().provide(a_container(bwrap="none"))
+    world.images_world.images().provide(a_container(bwrap="none"))
     for hosts in (("tcp://a", "tcp://b"), ("tcp://b", "tcp://a")):
         world.engines = {"tcp://a": has, "tcp://b": lacks}
         found = world.inquire(a_distro(), hosts=hosts)
@@ -299,7 +299,7 @@ def test_an_engine_that_misses_the_first_limit_is_asked_again(world: World, monk
         tries.append(host)
         if len(tries) == 1:
             raise NotResponding("the container engine does not answer", where=host)
-        return _Opened(world.workshop.engine)
+        return _Opened(world.images_world.engine)
 
     monkeypatch.setattr(availability_queries, "Engine", engine)
     assert availability_queries.silent_engines((HOME,), limit=30.0) == {}
@@ -344,11 +344,11 @@ def hanging(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def test_an_engine_that_never_answers_holds_no_plan_up(
-    hanging: str, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    hanging: str, images_world: ImagesWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", hanging)
     begun = time.monotonic()
-    found = inquire([want(ALPINE)], (), workshop.cache, limit=1.0)
+    found = inquire([want(ALPINE)], (), images_world.cache, limit=1.0)
     assert time.monotonic() - begun < 30, "it answers never"
     assert answers(found) == {"engine": "unknown", "registry docker.io": "unknown"}
     assert found.foresight.why_not(want(ALPINE)) == ""
@@ -374,7 +374,7 @@ def test_a_registry_or_an_archive_that_never_answers_is_not_there_for_now(
     assert "in time" in found.foresight.why_not(without(image))
     (silent,) = [one for one in found.asked if one.kind == kind]
     assert silent.why.startswith("no answer within ")
-    soon = ImageAvailability(world.workshop.cache, now=time.time() + 20 * 60)
+    soon = ImageAvailability(world.images_world.cache, now=time.time() + 20 * 60)
     assert "in time" not in soon.why_not(without(image)), "nobody said it, so it is not believed for long"
 
 

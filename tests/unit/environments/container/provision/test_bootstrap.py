@@ -16,16 +16,16 @@ from pytest_codexsandbox.environments.container.provision import bootstrap, keyr
 from pytest_codexsandbox.errors import HarnessError, InputError, Unavailable
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.container import ContainerSpec, ImageSpec
-from tests.unit.environments.container.provision.builders import Tool, Workshop, a_container, a_distro
+from tests.unit.environments.container.provision.builders import ImagesWorld, Tool, a_container, a_distro
 
 
 def _spec(**words: Any) -> ContainerSpec:
     return a_container(a_distro(**words))
 
 
-def test_it_is_called_with_what_the_data_say(workshop: Workshop) -> None:
-    workshop.images().provide(_spec(components=("main", "universe"), expired=True))
-    (call,) = workshop.tool.calls
+def test_it_is_called_with_what_the_data_say(images_world: ImagesWorld) -> None:
+    images_world.images().provide(_spec(components=("main", "universe"), expired=True))
+    (call,) = images_world.tool.calls
     assert "mmdebstrap" in call
     words = call[call.index("mmdebstrap") :]
     assert {"--variant=apt", "--components=main,universe", "--format=tar"} <= set(words)
@@ -34,17 +34,17 @@ def test_it_is_called_with_what_the_data_say(workshop: Workshop) -> None:
     assert not any("http" in word for word in words), "the tool knows where its archives are"
 
 
-def test_a_mirror_of_the_users_own_is_passed_on(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mirror_of_the_users_own_is_passed_on(images_world: ImagesWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEXSANDBOX_MIRROR_DEBIAN", "https://mirror.example/debian")
-    workshop.images().provide(_spec())
-    assert workshop.tool.calls[0][-1] == "https://mirror.example/debian"
+    images_world.images().provide(_spec())
+    assert images_world.tool.calls[0][-1] == "https://mirror.example/debian"
 
 
-def test_a_mirror_that_is_none_is_refused(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mirror_that_is_none_is_refused(images_world: ImagesWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEXSANDBOX_MIRROR_DEBIAN", "--setup-hook=id")
     with pytest.raises(InputError, match="not the address"):
-        workshop.images().provide(_spec())
-    assert not workshop.tool.calls
+        images_world.images().provide(_spec())
+    assert not images_world.tool.calls
 
 
 def test_nothing_of_our_environment_reaches_it_but_proxies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,13 +80,13 @@ def test_it_ends_with_us_and_within_a_limit(tmp_path: Path, monkeypatch: pytest.
         ("E: something else broke", "something else broke", ""),
     ],
 )
-def test_a_failure_is_called_by_its_name(workshop: Workshop, said: str, why: str, next_step: str) -> None:
-    workshop.tool.code, workshop.tool.says = 25, said
+def test_a_failure_is_called_by_its_name(images_world: ImagesWorld, said: str, why: str, next_step: str) -> None:
+    images_world.tool.code, images_world.tool.says = 25, said
     with pytest.raises(Unavailable) as problem:
-        workshop.images().provide(_spec(pull="", keyring_package="debian-archive-keyring"))
+        images_world.images().provide(_spec(pull="", keyring_package="debian-archive-keyring"))
     assert why in problem.value.why
     assert next_step in problem.value.next_step
-    assert not list((workshop.cache / "images" / "bases").iterdir()), "nothing half made stays"
+    assert not list((images_world.cache / "images" / "bases").iterdir()), "nothing half made stays"
 
 
 @pytest.mark.parametrize(
@@ -103,42 +103,46 @@ def test_a_failure_is_called_by_its_name(workshop: Workshop, said: str, why: str
     ],
 )
 def test_an_unexpected_end_is_reported(
-    done: CommandResult, kind: type[Exception], why: str, workshop: Workshop
+    done: CommandResult, kind: type[Exception], why: str, images_world: ImagesWorld
 ) -> None:
-    workshop.tool.end = done
+    images_world.tool.end = done
     with pytest.raises(kind) as problem:
-        workshop.images().provide(_spec(pull=""))
+        images_world.images().provide(_spec(pull=""))
     assert why in problem.value.why  # type: ignore[attr-defined]
 
 
-def test_an_archive_that_was_cut_is_not_believed(workshop: Workshop) -> None:
-    workshop.images().provide(_spec())
-    path, _ = bootstrap.archive(a_distro(), workshop.cache) or (Path(), "")
+def test_an_archive_that_was_cut_is_not_believed(images_world: ImagesWorld) -> None:
+    images_world.images().provide(_spec())
+    path, _ = bootstrap.archive(a_distro(), images_world.cache) or (Path(), "")
     path.write_bytes(b"cut")
-    assert bootstrap.archive(a_distro(), workshop.cache) is None
+    assert bootstrap.archive(a_distro(), images_world.cache) is None
 
 
 # ---- keys
-def test_this_machines_own_key_is_taken(workshop: Workshop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_this_machines_own_key_is_taken(
+    images_world: ImagesWorld, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(keyrings, "FOLDER", tmp_path)
     (tmp_path / "ubuntu-archive-keyring.gpg").write_bytes(b"key")
-    workshop.images().provide(_spec(keyring="ubuntu-archive-keyring"))
-    assert not any(word.startswith("--keyring") for word in workshop.tool.calls[0]), "the tool looks there itself"
+    images_world.images().provide(_spec(keyring="ubuntu-archive-keyring"))
+    assert not any(word.startswith("--keyring") for word in images_world.tool.calls[0]), "the tool looks there itself"
 
 
-def test_without_a_key_the_package_that_has_it_is_named(workshop: Workshop) -> None:
+def test_without_a_key_the_package_that_has_it_is_named(images_world: ImagesWorld) -> None:
     with pytest.raises(Unavailable) as problem:
-        workshop.images().provide(_spec(pull="", keyring="ubuntu-archive-keyring", keyring_package="ubuntu-keyring"))
+        images_world.images().provide(
+            _spec(pull="", keyring="ubuntu-archive-keyring", keyring_package="ubuntu-keyring")
+        )
     assert problem.value.next_step == "apt install ubuntu-keyring"
-    assert not workshop.tool.calls
+    assert not images_world.tool.calls
 
 
-def test_the_archives_own_key_counts_by_its_fingerprint_alone(workshop: Workshop) -> None:
+def test_the_archives_own_key_counts_by_its_fingerprint_alone(images_world: ImagesWorld) -> None:
     gpg = Gpg({"GOOD"})
-    key = keyrings.have(_ubuntu("GOOD"), workshop.cache, fetch=_package, run=gpg)
+    key = keyrings.have(_ubuntu("GOOD"), images_world.cache, fetch=_package, run=gpg)
     assert key is not None
     assert key.read_bytes() == b"GOOD"
-    assert keyrings.have(_ubuntu("GOOD"), workshop.cache, fetch=_never, run=gpg) == key, "once"
+    assert keyrings.have(_ubuntu("GOOD"), images_world.cache, fetch=_never, run=gpg) == key, "once"
     assert all("--homedir" in argv for argv in gpg.calls), "nobody's own keys are read or written"
 
 
@@ -171,16 +175,16 @@ def test_the_next_build_removes_the_copy_of_the_key_that_a_killed_one_left(tmp_p
     assert not folder.exists() and not copy.exists()
 
 
-def test_an_unknown_key_is_not_taken(workshop: Workshop) -> None:
+def test_an_unknown_key_is_not_taken(images_world: ImagesWorld) -> None:
     with pytest.raises(Unavailable, match="cannot be bootstrapped") as problem:
-        keyrings.have(_ubuntu("GOOD"), workshop.cache, fetch=_package, run=Gpg({"OTHER"}))
+        keyrings.have(_ubuntu("GOOD"), images_world.cache, fetch=_package, run=Gpg({"OTHER"}))
     assert problem.value.why.endswith(" GOOD")
     assert problem.value.next_step == "apt install ubuntu-keyring"
-    assert keyrings.found(_ubuntu("GOOD"), workshop.cache) is None
-    assert not list((workshop.cache / "images" / "keyrings").iterdir())
+    assert keyrings.found(_ubuntu("GOOD"), images_world.cache) is None
+    assert not list((images_world.cache / "images" / "keyrings").iterdir())
 
 
-def test_images_that_are_built_at_once_do_not_disturb_each_other_over_the_same_key(workshop: Workshop) -> None:
+def test_images_that_are_built_at_once_do_not_disturb_each_other_over_the_same_key(images_world: ImagesWorld) -> None:
     """Both are in the middle of their work at the same moment, and both get the whole key."""
     both = threading.Barrier(2, timeout=30)
 
@@ -190,14 +194,14 @@ def test_images_that_are_built_at_once_do_not_disturb_each_other_over_the_same_k
         assert to.is_file(), "the other one has removed it"
 
     def have(_: int) -> bytes:
-        key = keyrings.have(_ubuntu("GOOD"), workshop.cache, fetch=fetch, run=Gpg({"GOOD"}))
+        key = keyrings.have(_ubuntu("GOOD"), images_world.cache, fetch=fetch, run=Gpg({"GOOD"}))
         assert key is not None
         return key.read_bytes()
 
     with ThreadPoolExecutor(2) as threads:
         assert list(threads.map(have, range(2))) == [b"GOOD", b"GOOD"]
-    (kept,) = (workshop.cache / "images" / "keyrings").iterdir()
-    assert kept == keyrings.found(_ubuntu("GOOD"), workshop.cache)
+    (kept,) = (images_world.cache / "images" / "keyrings").iterdir()
+    assert kept == keyrings.found(_ubuntu("GOOD"), images_world.cache)
 
 
 def _ubuntu(fingerprint: str) -> ImageSpec:
@@ -234,13 +238,13 @@ class Gpg:
 
 
 @pytest.mark.parametrize("place", ["turns", "bases"])
-def test_every_process_reports_an_unusable_folder_alike(workshop: Workshop, place: str) -> None:
-    folder = workshop.cache / "images" / place
+def test_every_process_reports_an_unusable_folder_alike(images_world: ImagesWorld, place: str) -> None:
+    folder = images_world.cache / "images" / place
     folder.parent.mkdir(parents=True)
     folder.write_text("no folder")
     with pytest.raises(Unavailable) as problem:
-        workshop.images().provide(_spec(pull=""))
+        images_world.images().provide(_spec(pull=""))
     told = problem.value
     assert (told.where, told.why) == (str(folder), "File exists")
     assert "CODEXSANDBOX_CACHE" in told.next_step
-    assert not workshop.tool.calls
+    assert not images_world.tool.calls

@@ -11,7 +11,7 @@ from pytest_codexsandbox.environments.container.provision.lockfile import LockFi
 from pytest_codexsandbox.errors import HarnessError, Unavailable
 from pytest_codexsandbox.model.image_status import RemovedImage
 from pytest_codexsandbox.system.progress import Progress
-from tests.unit.environments.container.provision.builders import Workshop, a_container, a_distro
+from tests.unit.environments.container.provision.builders import ImagesWorld, a_container, a_distro
 from tests.unit.environments.container.provision.fake_engine import FakeEngine
 
 
@@ -65,61 +65,61 @@ def test_our_images_are_known_by_label_or_name() -> None:
     }
 
 
-def test_a_base_that_a_user_pulled_too_loses_our_name_alone(workshop: Workshop) -> None:
+def test_a_base_that_a_user_pulled_too_loses_our_name_alone(images_world: ImagesWorld) -> None:
     engine: Any = Shelf(*FOUND)
-    gone = list(image_inventory.prune(engine, workshop.cache, lambda held: False))
+    gone = list(image_inventory.prune(engine, images_world.cache, lambda held: False))
     assert engine.removed[-1] == "codexsandbox/base-debian-sid:bb-cc", "what stands on it goes first"
     assert set(engine.removed) == {held.what for held in image_inventory.held(engine)}
     assert "debian:sid" not in engine.removed
     assert not any(one.why_not for one in gone)
 
 
-def test_a_dry_run_prints_the_same_and_removes_nothing(workshop: Workshop) -> None:
-    image = workshop.images().provide(a_container())
+def test_a_dry_run_prints_the_same_and_removes_nothing(images_world: ImagesWorld) -> None:
+    image = images_world.images().provide(a_container())
     engine: Any = Shelf(*FOUND, {**one("x", "codexsandbox/debian-bookworm:distro-1", marks=OURS), "Id": image})
-    told = list(image_inventory.prune(engine, workshop.cache, lambda held: False, dry_run=True))
+    told = list(image_inventory.prune(engine, images_world.cache, lambda held: False, dry_run=True))
     assert engine.removed == []
-    assert LockFile(workshop.cache).read().images
-    assert told == list(image_inventory.prune(engine, workshop.cache, lambda held: False))
+    assert LockFile(images_world.cache).read().images
+    assert told == list(image_inventory.prune(engine, images_world.cache, lambda held: False))
 
 
-def test_an_image_in_use_stays_with_the_reason(workshop: Workshop) -> None:
+def test_an_image_in_use_stays_with_the_reason(images_world: ImagesWorld) -> None:
     engine: Any = Shelf(*FOUND, busy="codexsandbox-user:dd")
-    gone = list(image_inventory.prune(engine, workshop.cache, lambda held: bool(held.name and held.tag)))
+    gone = list(image_inventory.prune(engine, images_world.cache, lambda held: bool(held.name and held.tag)))
     assert RemovedImage(what="codexsandbox-user:dd", size=5_000_000, why_not="conflict: container 12 uses it") in gone
     assert engine.removed == ["sha256:2"]
 
 
-def test_nothing_is_pruned_while_another_process_makes_an_image(workshop: Workshop) -> None:
+def test_nothing_is_pruned_while_another_process_makes_an_image(images_world: ImagesWorld) -> None:
     engine: Any = Shelf(*FOUND)
-    with build_turns.turn(workshop.cache, "digest", "debian-sid", Progress()):
-        assert build_turns.held(workshop.cache) == ("digest",)
+    with build_turns.turn(images_world.cache, "digest", "debian-sid", Progress()):
+        assert build_turns.held(images_world.cache) == ("digest",)
         with pytest.raises(Unavailable, match="are being built"):
-            list(image_inventory.prune(engine, workshop.cache, lambda held: False))
+            list(image_inventory.prune(engine, images_world.cache, lambda held: False))
     assert not engine.removed
-    assert build_turns.held(workshop.cache) == ()
+    assert build_turns.held(images_world.cache) == ()
 
 
-def test_removed_images_are_forgotten(workshop: Workshop) -> None:
-    image = workshop.images().provide(a_container())
-    assert workshop.lock()["images"]
+def test_removed_images_are_forgotten(images_world: ImagesWorld) -> None:
+    image = images_world.images().provide(a_container())
+    assert images_world.lock()["images"]
     engine: Any = Shelf({**one("x", "codexsandbox/debian-bookworm:distro-1", marks=OURS), "Id": image})
-    list(image_inventory.prune(engine, workshop.cache, lambda held: False))
-    assert not LockFile(workshop.cache).read().images
+    list(image_inventory.prune(engine, images_world.cache, lambda held: False))
+    assert not LockFile(images_world.cache).read().images
 
 
-def test_archives_go_by_name_with_what_killed_runs_left(workshop: Workshop) -> None:
-    workshop.images().provide(a_container())
-    folder = workshop.cache / "images" / "bases"
+def test_archives_go_by_name_with_what_killed_runs_left(images_world: ImagesWorld) -> None:
+    images_world.images().provide(a_container())
+    folder = images_world.cache / "images" / "bases"
     (folder / "making-debian-sid").mkdir()
     mine = ("debian-bookworm", image_request.base_digest(a_distro()))
-    told = list(image_inventory.prune_archives(workshop.cache, lambda *_: False, dry_run=True))
+    told = list(image_inventory.prune_archives(images_world.cache, lambda *_: False, dry_run=True))
     assert [one.what.rpartition("/")[2] for one in told][-1] == "making-debian-sid"
     assert len(list(folder.iterdir())) == 3
-    left = list(image_inventory.prune_archives(workshop.cache, lambda *one: one == mine))
+    left = list(image_inventory.prune_archives(images_world.cache, lambda *one: one == mine))
     assert [one.what for one in left] == [str(folder / "making-debian-sid")]
     assert [path.suffix for path in sorted(folder.iterdir())] == [".json", ".tar"]
-    (gone,) = image_inventory.prune_archives(workshop.cache, lambda *_: False)
+    (gone,) = image_inventory.prune_archives(images_world.cache, lambda *_: False)
     assert gone.size > 0
     assert not list(folder.iterdir())
 

@@ -7,10 +7,10 @@ from pytest_codexsandbox.environments.container.provision.image_request import I
 from pytest_codexsandbox.environments.container.provision.lockfile import Base, LockFile, now
 from pytest_codexsandbox.environments.container.provision.parallel_build import Make, make_all
 from pytest_codexsandbox.errors import HarnessError, Unavailable
-from tests.unit.environments.container.provision.builders import Workshop, a_distro, want
+from tests.unit.environments.container.provision.builders import ImagesWorld, a_distro, want
 
 
-def test_different_bases_stand_side_by_side(workshop: Workshop) -> None:
+def test_different_bases_stand_side_by_side(images_world: ImagesWorld) -> None:
     together = threading.Barrier(2, timeout=10)
 
     def make() -> Make:
@@ -26,7 +26,7 @@ def test_different_bases_stand_side_by_side(workshop: Workshop) -> None:
     assert list(found.values()) == ["debian-a (distro)", "debian-a (none)", "debian-b (distro)", "debian-b (none)"]
 
 
-def test_one_that_fails_keeps_the_others(workshop: Workshop) -> None:
+def test_one_that_fails_keeps_the_others(images_world: ImagesWorld) -> None:
     def make() -> Make:
         def one(asked: ImageRequest) -> str:
             if asked.image.name == "bad":
