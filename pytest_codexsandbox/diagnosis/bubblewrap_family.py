@@ -26,8 +26,8 @@ def family_of(version: str) -> str:
 
 def family_in(facts: Mapping[str, str]) -> str:
     """Returns the bubblewrap family of an environment from its flat facts; "" if it is unknown."""
-    told = (facts.get(name, "") for name in ("bwrap.version", "bwrap_asked.version"))
-    found = next((family for family in map(family_of, told) if family), "")
+    words = (facts.get(name, "") for name in ("bwrap.version", "bwrap_asked.version"))
+    found = next((family for family in map(family_of, words) if family), "")
     if facts.get("bwrap_asked.source") == "none" or ("kernel" in facts and not found and "bwrap.path" not in facts):
         return OWN
     return found

@@ -82,7 +82,7 @@ def with_bare_tools(journal: ReadJournal, *, fingerprints: Sequence[Fingerprint]
     meaning.
     """
     found = {line.spec: alone(line.facts, fingerprints=fingerprints) for line in journal.environments}
-    return msgspec.structs.replace(journal, alone={spec: told for spec, told in found.items() if told is not None})
+    return msgspec.structs.replace(journal, alone={spec: words for spec, words in found.items() if words is not None})
 
 
 def _without_paths(record: Record, observations: Sequence[Observation]) -> tuple[Record, list[Observation]]:
@@ -95,24 +95,24 @@ def _found(
     record: Record,
     observations: Sequence[Observation],
     facts: Mapping[str, Any],
-    told: Mapping[str, str],
+    words: Mapping[str, str],
     known: Sequence[Fingerprint],
     *,
     named: bool,
 ) -> Diagnosis:
     if any(row.reason == FAILS_OUTSIDE.fingerprint and not row.control_held for row in record.evidence):
         return _quoted(FAILS_OUTSIDE, record)
-    if named and (by_word := _by_word(record, told, known)) is not None:
+    if named and (by_word := _by_word(record, words, known)) is not None:
         return by_word
     particular = [known for known in known if not _bare(known)]
     text = "\n".join(_leak_lines(record) if record.direction == "leak" else _lines(record, observations))
     return (
-        match(text, facts=told, fingerprints=particular if _of_harness(record) else known)
+        match(text, facts=words, fingerprints=particular if _of_harness(record) else known)
         or _no_sandbox(record, observations)
         or _by_etc_codex(record, facts)
         or _let_through(record)
         or _ended(record, observations)
-        or match(_said_aside(observations), facts=told, fingerprints=particular)
+        or match(_said_aside(observations), facts=words, fingerprints=particular)
         or _quoted(_not_known(record), record)
     )
 
@@ -123,18 +123,18 @@ def _not_known(record: Record) -> Diagnosis:
     return NO_DIRECTION if record.verdict is Verdict.VIOLATES and not record.direction else UNKNOWN
 
 
-def _by_word(record: Record, told: Mapping[str, str], known: Sequence[Fingerprint]) -> Diagnosis | None:
+def _by_word(record: Record, described: Mapping[str, str], known: Sequence[Fingerprint]) -> Diagnosis | None:
     """Finds the cause by the word that the check has for what it found."""
     row = record.deciding
     if record.verdict is not Verdict.VIOLATES or row is None:
         return None
     named = [one for one in known if one.id == row.reason]  # for a sandbox's start, the reason is a fingerprint's id
     if named:
-        found = match(named[0].texts[0], facts=told, fingerprints=named)
+        found = match(named[0].texts[0], facts=described, fingerprints=named)
     else:
         own = [one for one in known if one.texts[0].startswith(_FOUND)]
         words = (row.reason, _ENFORCED.get(record.direction, "") if record.key.promise == ENFORCES else "")
-        tried = (match(FOUND.format(word), facts=told, fingerprints=own) for word in words if word)
+        tried = (match(FOUND.format(word), facts=described, fingerprints=own) for word in words if word)
         found = next((one for one in tried if one is not None), None)
     return None if found is None else msgspec.structs.replace(found, quote=row.saw[:QUOTE])
 

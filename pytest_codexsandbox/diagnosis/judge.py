@@ -54,8 +54,8 @@ def judge_trial(trial: SuiteTrial, *, outcome: Outcome, message: str) -> Judged:
     never started is broken. The judge decides the others."""
     if not trial.rows and outcome == "passed":
         if trial.blocked_by:
-            told = f"it cannot be asked while {trial.blocked_by} is red"
-            return Judged(verdict=Verdict.BLOCKED, direction="", reason=told, blocked_by=trial.blocked_by)
+            words = f"it cannot be asked while {trial.blocked_by} is red"
+            return Judged(verdict=Verdict.BLOCKED, direction="", reason=words, blocked_by=trial.blocked_by)
         if trial.skipped:
             return Judged(verdict=Verdict.NOT_APPLICABLE, direction="", reason=trial.skipped[0])
     never = next((seen.error for seen in trial.seen if seen.never_started), "")
@@ -106,9 +106,9 @@ def _by_start(promise: Promise, started: SandboxState, sandboxed: bool) -> Judge
         return _broken(f"could not determine whether a sandbox was on: {started.why}")
     if sandboxed and started.alone:
         return _violates("leak", f"{SANDBOX_WAS_OFF} in this call, although it was on in the others: {started.why}")
-    told = NO_START if started.state == "failed" else SANDBOX_WAS_OFF
+    words = NO_START if started.state == "failed" else SANDBOX_WAS_OFF
     return Judged(
-        verdict=Verdict.BLOCKED, direction="", reason=f"{told}: {started.why}", blocked_by="start.sandbox-is-on"
+        verdict=Verdict.BLOCKED, direction="", reason=f"{words}: {started.why}", blocked_by="start.sandbox-is-on"
     )
 
 
@@ -137,8 +137,8 @@ def _by_violation(promise: Promise, evidence: Sequence[Evidence]) -> Judged | No
 
 def _by_doubt(evidence: Sequence[Evidence], outcome: Outcome, message: str) -> Judged | None:
     if not evidence:
-        told = "the scenario passed without evidence" if outcome == "passed" else "the scenario left no evidence"
-        return _broken(f"{told}{_tail(message)}")
+        words = "the scenario passed without evidence" if outcome == "passed" else "the scenario left no evidence"
+        return _broken(f"{words}{_tail(message)}")
     for row in evidence:
         if not row.call:
             return _broken(f"a row of evidence belongs to no call: {row.claim}")
@@ -173,16 +173,16 @@ def _by_doubt_of_start(promise: Promise, started: SandboxState, sandboxed: bool)
 
 
 def _held(evidence: Sequence[Evidence], started: SandboxState, sandboxed: bool, unconfined: str) -> Judged:
-    told = _counted(evidence)
+    words = _counted(evidence)
     if not sandboxed and started.state != "on":
-        return Judged(verdict=Verdict.UNCONFINED, direction="", reason=f"{told}; {unconfined}")
+        return Judged(verdict=Verdict.UNCONFINED, direction="", reason=f"{words}; {unconfined}")
     if not sandboxed:
-        told += f"; {SANDBOX_WAS_ON} ({started.why})"
+        words += f"; {SANDBOX_WAS_ON} ({started.why})"
     elif started.state == "unknown":
-        told += f"; could not determine whether a sandbox was on ({started.why}), and this promise needs none"
+        words += f"; could not determine whether a sandbox was on ({started.why}), and this promise needs none"
     elif started.state != "on":  # only a promise that needs nothing comes here
-        told += f"; the sandbox was not on ({started.why}), which this promise does not need"
-    return Judged(verdict=Verdict.CONFORMS, direction="", reason=told)
+        words += f"; the sandbox was not on ({started.why}), which this promise does not need"
+    return Judged(verdict=Verdict.CONFORMS, direction="", reason=words)
 
 
 def _counted(evidence: Sequence[Evidence]) -> str:

@@ -121,7 +121,7 @@ def _said(candidate: Candidate, text: str, facts: Mapping[str, str]) -> Diagnosi
         remedy=known.advice,
         link=known.link,
         verdict=known.verdict,
-        ways=tuple(told for told, _ in remedies),
+        ways=tuple(words for words, _ in remedies),
         remedies=tuple(one for _, one in remedies),
         quote=text[start : min(_whole_word(text, end), start + QUOTE)].strip(),
     )

@@ -50,8 +50,8 @@ def assess(
     if why:
         return _state(observation, "unknown", f"the control failed: {why}", marks)
     if escaped(observation):
-        told = "a write that no sandbox allows went through, seen from outside"
-        return _state(observation, "off", told if sandboxed else f"{told}; none was requested", marks)
+        words = "a write that no sandbox allows went through, seen from outside"
+        return _state(observation, "off", words if sandboxed else f"{words}; none was requested", marks)
     if not observation.ready:
         return _never_ready(observation, partial(match, facts=facts, fingerprints=fingerprints), facts)
     why = _nonsense(observation)
@@ -99,13 +99,17 @@ def _by_marks(
     proof = proof_of(reading, errno)
     if proof:
         asked = "" if sandboxed else "; none was requested"
-        told = f"a write outside is refused ({errno}) that works without a sandbox, and the kernel shows {proof}{asked}"
-        return _state(observation, "on", told, marks, by=_by(reading, errno))
+        words = (
+            f"a write outside is refused ({errno}) that works without a sandbox, and the kernel shows {proof}{asked}"
+        )
+        return _state(observation, "on", words, marks, by=_by(reading, errno))
     if reading.hand_no_new_privs and errno == "EACCES":
-        told = "a write outside is refused (EACCES), but here a sandbox by Landlock alone would leave no mark to see"
-        return _state(observation, "unknown", told, marks)
-    told = f"a write outside is refused ({errno}), but the kernel shows no mark that this harness does not carry itself"
-    return _state(observation, "off", told, marks)
+        words = "a write outside is refused (EACCES), but here a sandbox by Landlock alone would leave no mark to see"
+        return _state(observation, "unknown", words, marks)
+    words = (
+        f"a write outside is refused ({errno}), but the kernel shows no mark that this harness does not carry itself"
+    )
+    return _state(observation, "off", words, marks)
 
 
 def marks_of(reading: ProcReading) -> tuple[str, ...]:

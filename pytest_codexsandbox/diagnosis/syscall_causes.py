@@ -42,11 +42,11 @@ _AS_GOOD: Final = {"mount-setattr": "ENOSYS"}  # from an older kernel: bubblewra
 
 def with_measured(diagnosis: Diagnosis, facts: Mapping[str, str]) -> Diagnosis:
     """Adds to a cause what this environment refused without Codex."""
-    told = told_of(facts)
-    if not told:
+    words = told_of(facts)
+    if not words:
         return diagnosis
     cause = diagnosis.cause if diagnosis.cause.endswith(".") else f"{diagnosis.cause}."
-    return msgspec.structs.replace(diagnosis, cause=f"{cause} {told}")
+    return msgspec.structs.replace(diagnosis, cause=f"{cause} {words}")
 
 
 def told_of(facts: Mapping[str, str]) -> str:

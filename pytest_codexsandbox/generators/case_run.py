@@ -85,19 +85,19 @@ class CaseRunner:
         asked = GeneratorCall(generator=generator, intent=case.intent or intent, version=version, codex=codex)
         alone = self.alone(asked)
         before = self._laid(asked, self._filled(asked, case))
-        told: list[GeneratorRun] = []
+        outcomes: list[GeneratorRun] = []
         for number in range(1, runs + 1):
-            _let_time_pass(told[-1].files if told else before)
-            told.append(self._once(msgspec.structs.replace(asked, run=number)))
-            if told[-1].ended != "exit" or (generator.declaration.real and unmoved(told)):
+            _let_time_pass(outcomes[-1].files if outcomes else before)
+            outcomes.append(self._once(msgspec.structs.replace(asked, run=number)))
+            if outcomes[-1].ended != "exit" or (generator.declaration.real and unmoved(outcomes)):
                 break
-        told[0] = _with_import(told[0], alone)
+        outcomes[0] = _with_import(outcomes[0], alone)
         return CaseRun(
             generator=generator.name,
             case=case,
             intent=asked.intent,
             before=before,
-            runs=tuple(told),
+            runs=tuple(outcomes),
             world=self.world(),
             confined=self.confined,
             row=row,
@@ -165,12 +165,12 @@ class CaseRunner:
         parts = asked.generator.spec.parts
         if not parts:
             return self._runner.run(asked)
-        told = []
+        outcomes = []
         for part in parts:
-            told.append(self._runner.run(msgspec.structs.replace(asked, generator=part)))
-            if told[-1].ended != "exit" or told[-1].code:
+            outcomes.append(self._runner.run(msgspec.structs.replace(asked, generator=part)))
+            if outcomes[-1].ended != "exit" or outcomes[-1].code:
                 break
-        return _joined(told)
+        return _joined(outcomes)
 
 
 def _let_time_pass(files: Files) -> None:
@@ -187,11 +187,11 @@ def installed(files: Files) -> tuple[str, ...]:
     return tuple(f"{path}/" if kind == "dir" else path for path, kind in sorted(there.items()))
 
 
-def unmoved(told: Sequence[GeneratorRun]) -> bool:
+def unmoved(outcomes: Sequence[GeneratorRun]) -> bool:
     """Checks whether the last of several runs changed no file. Rewriting a file with the same bytes is no change."""
     seen = [
         {path: msgspec.structs.replace(state, inode=0, modified=0) for path, state in one.files.items()}
-        for one in told[-2:]
+        for one in outcomes[-2:]
     ]
     return len(seen) == 2 and seen[0] == seen[1]
 
@@ -205,20 +205,20 @@ def _with_import(first: GeneratorRun, alone: GeneratorRun) -> GeneratorRun:
     )
 
 
-def _joined(told: Sequence[GeneratorRun]) -> GeneratorRun:
+def _joined(outcomes: Sequence[GeneratorRun]) -> GeneratorRun:
     """Joins the runs of a chain: the end of the last one, and the arguments, warnings and errors of all."""
-    last = told[-1]
+    last = outcomes[-1]
     return msgspec.structs.replace(
         last,
-        seconds=sum(one.seconds for one in told),
-        error="; ".join(one.error for one in told if one.error),
-        argv=tuple(word for one in told for word in one.argv),
-        env={name: value for one in told for name, value in one.env.items()},
-        unset=tuple(dict.fromkeys(name for one in told for name in one.unset)),
-        warnings=tuple(word for one in told for word in one.warnings),
-        launches=tuple(one for each in told for one in each.launches),
-        strayed=tuple(dict.fromkeys(name for one in told for name in one.strayed)),
-        survivors=tuple(name for one in told for name in one.survivors),
+        seconds=sum(one.seconds for one in outcomes),
+        error="; ".join(one.error for one in outcomes if one.error),
+        argv=tuple(word for one in outcomes for word in one.argv),
+        env={name: value for one in outcomes for name, value in one.env.items()},
+        unset=tuple(dict.fromkeys(name for one in outcomes for name in one.unset)),
+        warnings=tuple(word for one in outcomes for word in one.warnings),
+        launches=tuple(one for each in outcomes for one in each.launches),
+        strayed=tuple(dict.fromkeys(name for one in outcomes for name in one.strayed)),
+        survivors=tuple(name for one in outcomes for name in one.survivors),
     )
 
 

@@ -158,8 +158,8 @@ def _command(argv: tuple[str, ...]) -> Command:
 def _said(finished: CommandResult) -> dict[str, Any]:
     if finished.ended != "exit" or finished.exit:
         raise CannotConfine("cannot confine generators here", why=_why(finished), next_step=NEXT)
-    told: dict[str, Any] = json.loads(finished.stdout)
-    return told
+    answer: dict[str, Any] = json.loads(finished.stdout)
+    return answer
 
 
 def _why(finished: CommandResult) -> str:
@@ -211,13 +211,13 @@ class _Targets:
 
     def after(self, act: Callable[[str], dict[str, str]], name: str) -> dict[str, str]:
         """Runs the attempts and replaces their own report by what the targets saw, where a target can see it."""
-        told = act(name)
+        answer = act(name)
         arrived = {one: self._arrived(listening) for one, listening in self._sockets.items()}
         arrived["write a file outside"] = (self._folder / f"written-{name}").exists()
         arrived["signal another's process"] = self._hit()
         return {
             one: ("" if arrived[one] else word or "nothing arrived") if one in arrived else word
-            for one, word in told.items()
+            for one, word in answer.items()
         }
 
     def _arrived(self, listening: socket.socket) -> bool:

@@ -129,6 +129,6 @@ def oracle(claims: dict[str, Claim], torn: Claim) -> Oracle:
     about a file that cannot be parsed."""
     right = {mode: claim.loads and claim.sandbox == mode for mode, claim in claims.items()}
     held = len(right) > 1 and all(right.values()) and not torn.loads and bool(torn.error)
-    told = ", ".join(f"{mode}: {claim.sandbox or claim.error or 'nothing'}" for mode, claim in claims.items())
+    answer = ", ".join(f"{mode}: {claim.sandbox or claim.error or 'nothing'}" for mode, claim in claims.items())
     refused = "it refuses a truncated one" if not torn.loads else "it accepts a truncated one"
-    return Oracle(held=held, words=f"for the control files this Codex reports {told}; {refused}")
+    return Oracle(held=held, words=f"for the control files this Codex reports {answer}; {refused}")

@@ -57,8 +57,8 @@ class EnvironmentDirs(PrivateDirs):
         """Takes snapshots of all folders that are ever read: the user's, and the own folder with the generator's
         result."""
         every = (self.folders, {"OWN": self.own})
-        told = self._perform(*map(_looking, every))[-len(every) :]
-        self._looks = {_mark(tops): found for tops, found in zip(every, told, strict=True)}
+        answers = self._perform(*map(_looking, every))[-len(every) :]
+        self._looks = {_mark(tops): found for tops, found in zip(every, answers, strict=True)}
 
     def _perform(self, *more: dict[str, Any]) -> list[Any]:
         acts, self._due = [*self._due, *more], []
@@ -84,11 +84,11 @@ class EnvironmentDirs(PrivateDirs):
         wrong = next((one["wrong"] for one in answers if "wrong" in one), "")
         if wrong:
             raise HarnessError("the folders of a generator cannot be written or read", where=where, why=wrong)
-        told = [_told(act["op"], one["told"]) for act, one in zip(acts, answers, strict=True)]
-        left = [word for act, words in zip(acts, told, strict=True) if act["op"] == "empty" for word in words]
+        answer = [_told(act["op"], one["told"]) for act, one in zip(acts, answers, strict=True)]
+        left = [word for act, words in zip(acts, answer, strict=True) if act["op"] == "empty" for word in words]
         if left:
             raise HarnessError("private folders cannot be emptied", where=where, why="; ".join(left[:3]))
-        return told
+        return answer
 
 
 def _looking(tops: Mapping[str, str]) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _encoded(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {**entry, "content": base64.b64encode(entry.get("content", b"")).decode()}
 
 
-def _told(op: str, told: Any) -> Any:
+def _told(op: str, answers: Any) -> Any:
     if op != "snapshot":
-        return told
-    return {name: {**one, "content": base64.b64decode(one.get("content", ""))} for name, one in told.items()}
+        return answers
+    return {name: {**one, "content": base64.b64decode(one.get("content", ""))} for name, one in answers.items()}

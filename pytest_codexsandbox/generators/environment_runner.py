@@ -57,7 +57,7 @@ class EnvironmentRunner(Runner):
         self._folders.settle()
         return self._environment.run_together([job.command for job, _ in prepared])
 
-    def _need_room(self, told: Sequence[GeneratorRun]) -> None:
+    def _need_room(self, outcomes: Sequence[GeneratorRun]) -> None:
         """Does nothing: the disk space inside the environment is not measured."""
 
     def _strayed(self) -> tuple[str, ...]:

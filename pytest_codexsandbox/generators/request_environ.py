@@ -66,8 +66,8 @@ def environment(
 
 
 def as_json(asked: Request) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(asked)
-    return told
+    answer: dict[str, Any] = msgspec.to_builtins(asked)
+    return answer
 
 
 def as_bytes(asked: Request) -> bytes:

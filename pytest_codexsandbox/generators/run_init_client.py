@@ -69,14 +69,14 @@ class RunInitClient:
         ]
         body = {"id": next(self._numbers), "commands": commands, "limits": msgspec.to_builtins(limits)}
         within = max(job.command.timeout for job in jobs) + _PATIENCE
-        told, blobs = self._ask(wire.pack(body, [job.command.stdin for job in jobs]), time.monotonic() + within)
-        if "error" in told:
-            raise HarnessError("a generator could not be run", where=self._name, why=str(told["error"]))
+        answer, blobs = self._ask(wire.pack(body, [job.command.stdin for job in jobs]), time.monotonic() + within)
+        if "error" in answer:
+            raise HarnessError("a generator could not be run", where=self._name, why=str(answer["error"]))
         return tuple(
             msgspec.structs.replace(
                 msgspec.convert(result, CommandResult), stdout=blobs[2 * at], stderr=blobs[2 * at + 1]
             )
-            for at, result in enumerate(told["results"])
+            for at, result in enumerate(answer["results"])
         )
 
     def _ask(self, pieces: Sequence[bytes], end: float) -> wire.Message:

@@ -60,15 +60,15 @@ def outcome(
 ) -> GeneratorRun:
     """Builds the record of a run. `given`: the environment that the generator ran in. `folders`: the private folders,
     by the paths that the generator sees."""
-    told, wrong = _told(result, folders)
+    answer, wrong = _told(result, folders)
     started, forged = _launches(launches)
     derived = _derived(started, given)
-    if told is not None and not told.argv:
-        told = msgspec.structs.replace(told, argv=derived.argv)
-    elif told is not None and derived.argv and told.argv != derived.argv:  # what the stub recorded counts
+    if answer is not None and not answer.argv:
+        answer = msgspec.structs.replace(answer, argv=derived.argv)
+    elif answer is not None and derived.argv and answer.argv != derived.argv:  # what the stub recorded counts
         shown = shlex.join(derived.argv)[:200]
-        told, wrong = None, f"its result gives other arguments than its start of codex: {shown}"
-    told = told or derived
+        answer, wrong = None, f"its result gives other arguments than its start of codex: {shown}"
+    answer = answer or derived
     code = 137 if finished.ended == "lost" else finished.code
     cut = "it wrote more files than the limit" if "@…@" in files else ""
     return GeneratorRun(
@@ -78,12 +78,12 @@ def outcome(
         stdout=said(finished.stdout),
         stderr=said(finished.stderr),
         error="; ".join(filter(None, (finished.error, wrong, forged, cut))),
-        refused=told.refused or (finished.ended == "exit" and code in declaration.refuse_exit),
-        reason=told.reason,
-        argv=told.argv,
-        env=told.env,
-        unset=told.unset,
-        warnings=told.warnings,
+        refused=answer.refused or (finished.ended == "exit" and code in declaration.refuse_exit),
+        reason=answer.reason,
+        argv=answer.argv,
+        env=answer.env,
+        unset=answer.unset,
+        warnings=answer.warnings,
         told=result is not None and not wrong,
         launches=started,
         files=files,
@@ -106,16 +106,16 @@ def _told(result: FileState | None, folders: Sequence[str]) -> tuple[OwnResult |
     if result.size > RESULT_LIMIT:
         return None, f"its result has {result.size} bytes, more than {RESULT_LIMIT}"
     try:
-        told = msgspec.json.decode(result.content, type=OwnResult)
+        answer = msgspec.json.decode(result.content, type=OwnResult)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         return None, f"its result is malformed: {problem}"
-    outside = [path for path in told.files if not any(path == top or path.startswith(f"{top}/") for top in folders)]
-    if outside or any("/../" in f"{path}/" for path in told.files):
-        return None, f"its result names a file outside its folders: {(outside or told.files)[0][:200]}"
-    words = (*told.argv, *told.env, *told.env.values(), *told.unset)
-    if any("\0" in word for word in words) or any(not name or "=" in name for name in (*told.env, *told.unset)):
+    outside = [path for path in answer.files if not any(path == top or path.startswith(f"{top}/") for top in folders)]
+    if outside or any("/../" in f"{path}/" for path in answer.files):
+        return None, f"its result names a file outside its folders: {(outside or answer.files)[0][:200]}"
+    words = (*answer.argv, *answer.env, *answer.env.values(), *answer.unset)
+    if any("\0" in word for word in words) or any(not name or "=" in name for name in (*answer.env, *answer.unset)):
         return None, "its result has words that no program accepts: a NUL, or a name with = in it"
-    return told, ""
+    return answer, ""
 
 
 def _launches(recorded: Sequence[bytes]) -> tuple[tuple[CodexLaunch, ...], str]:

@@ -77,7 +77,7 @@ class Runner:
         launches = self.stage.launches()
         files, strayed = self.stage.files(), self._strayed()
         folders = (*self.stage.inside.values(), self.stage.own)
-        told = tuple(
+        outcomes = tuple(
             run_result.outcome(
                 ended,
                 result,
@@ -90,13 +90,13 @@ class Runner:
             )
             for ended, one, (job, _), result in zip(finished, asked, prepared, results, strict=True)
         )
-        self._need_room(told)
-        return told
+        self._need_room(outcomes)
+        return outcomes
 
-    def _need_room(self, told: Sequence[GeneratorRun]) -> None:
+    def _need_room(self, outcomes: Sequence[GeneratorRun]) -> None:
         """Raises HarnessError if a generator failed on a full disk. Such a run shows nothing about the generator."""
         left = disk_space.least([str(self._here.root)])
-        said = (word for one in told for word in (one.stderr, one.stdout, one.reason, one.error))
+        said = (word for one in outcomes for word in (one.stderr, one.stdout, one.reason, one.error))
         if 0 <= left < FULL and any(NO_ROOM in word for word in said):
             why = f"{left >> 10} KiB are free"
             raise HarnessError("a generator failed because the disk is full", where=str(self._here.root), why=why)

@@ -74,16 +74,16 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 def view(journal: ReadJournal, states: Mapping[Key, Record]) -> View | None:
     """Returns the view; None if no environment has such data."""
     names = environments_of(journal.plan.cells)
-    told = {spec: journal.alone[spec] for spec in names if spec in journal.alone}
-    if not told:
+    shown = {spec: journal.alone[spec] for spec in names if spec in journal.alone}
+    if not shown:
         return None
-    columns = {one.name: one.command for found in told.values() for one in found.tried}
+    columns = {one.name: one.command for found in shown.values() for one in found.tried}
     starts = _starts(journal, states)
     sides = tuple(dict.fromkeys(side for found in starts.values() for side in found))
     synthetic = {cell.environment for cell in journal.plan.cells if cell.synthetic}  # these have rows of their own
     notes = _Notes()
     alike: dict[tuple[object, ...], list[BareToolRow]] = {}
-    for spec, found in told.items():
+    for spec, found in shown.items():
         theirs = [starts.get(spec, {}).get(side, []) for side in sides]
         row = _row(names[spec], found, tuple(columns), theirs, notes)
         alike.setdefault((spec in synthetic, row.tried, row.codex, row.asked), []).append(row)
@@ -95,7 +95,7 @@ def view(journal: ReadJournal, states: Mapping[Key, Record]) -> View | None:
         columns=tuple(columns.items()),
         sides=tuple(side_names(sides, journal.plan.suite_index()).values()),
         rows=tuple(sorted(rows, key=lambda row: row.rank)),
-        untold=tuple(name for spec, name in names.items() if spec not in told),
+        untold=tuple(name for spec, name in names.items() if spec not in shown),
     )
 
 

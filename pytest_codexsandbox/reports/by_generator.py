@@ -65,8 +65,8 @@ class GeneratorBlock(msgspec.Struct, frozen=True, kw_only=True):
 def blocks(journal: ReadJournal) -> list[GeneratorBlock]:
     states = journal.states()
     found = measured(journal, states)
-    told = summaries(journal, found, headlines.incomplete(journal, states))
-    return [_block(summary, [one for one in found if one.row.name == summary.name]) for summary in told]
+    shown = summaries(journal, found, headlines.incomplete(journal, states))
+    return [_block(summary, [one for one in found if one.row.name == summary.name]) for summary in shown]
 
 
 def _block(summary: Summary, cells: Sequence[Measured]) -> GeneratorBlock:
@@ -133,8 +133,8 @@ def _unmeasured(cells: Sequence[Measured]) -> Iterator[tuple[Verdict, str]]:
 # ---- on the screen
 def render(journal: ReadJournal, *, width: int, color: bool, ascii: bool) -> str:
     paint = Paint(width=max(width, 40), color=color, ascii=ascii)
-    told = blocks(journal)
-    lines = [part for block in told for part in (*_shown(block, paint), "")] or [_NONE]
+    summary = blocks(journal)
+    lines = [part for block in summary for part in (*_shown(block, paint), "")] or [_NONE]
     text = "\n".join(one.rstrip() for one in lines).rstrip("\n")
     return (ascii_only(text) if ascii else text) + "\n"
 
@@ -187,10 +187,10 @@ def _aligned(table: Table, paint: Paint) -> Iterator[str]:
 
 # ---- as Markdown
 def markdown_of(journal: ReadJournal) -> str:
-    told = blocks(journal)
-    if not told:
+    summary = blocks(journal)
+    if not summary:
         return f"{markdown(_NONE)}\n"
-    return "\n".join(part for block in told for part in marked(block)).rstrip() + "\n"
+    return "\n".join(part for block in summary for part in marked(block)).rstrip() + "\n"
 
 
 def marked(block: GeneratorBlock, level: str = "##") -> Iterator[str]:
@@ -211,8 +211,8 @@ def marked(block: GeneratorBlock, level: str = "##") -> Iterator[str]:
     yield from (f"| {' | '.join(map(markdown, row))} |" for row in block.table.rows)
     yield ""
     for reason in block.reasons:
-        told = f"{headlines.shortened_list(reason.promises, 4)}{_in_cases(reason)}{_follow(reason)}"
-        yield f"- **F** {len(reason.records):,} {reason.direction}, {markdown_code(reason.word)}: {markdown(told)}"
+        shown = f"{headlines.shortened_list(reason.promises, 4)}{_in_cases(reason)}{_follow(reason)}"
+        yield f"- **F** {len(reason.records):,} {reason.direction}, {markdown_code(reason.word)}: {markdown(shown)}"
     yield from (f"- **{SIGNS_OF[verdict]}** {markdown(why)}" for verdict, why in block.unmeasured[:_UNMEASURED])
     yield ""
 

@@ -47,14 +47,14 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     def measured(self) -> tuple[str, ...]:
         """Returns, for a known deviation, every cause that was found, with what the environment itself reported."""
         found = [record.diagnosis for record in self.records if record.deviation and record.diagnosis]
-        told = dict.fromkeys(f"{one.fingerprint}: {one.cause}" if one.fingerprint else one.cause for one in found)
-        return tuple(told)[:_MEASURED]
+        shown = dict.fromkeys(f"{one.fingerprint}: {one.cause}" if one.fingerprint else one.cause for one in found)
+        return tuple(shown)[:_MEASURED]
 
     @property
     def what_blocks(self) -> str:
         """Returns in a few words why nothing could be measured."""
-        told, _, _ = self.first.reason.partition(":")
-        return told if 0 < len(told) < 60 else "the sandbox does not start"
+        shown, _, _ = self.first.reason.partition(":")
+        return shown if 0 < len(shown) < 60 else "the sandbox does not start"
 
     @property
     def promises(self) -> tuple[str, ...]:
@@ -186,14 +186,14 @@ def _cause_of(record: Record, blocks: _Blocks) -> tuple[str, ...]:
     """Returns the values that two results of one cause share. A blocked result has the cause of the start check."""
     source = blocks.of(record) or record
     diagnosis = source.diagnosis
-    told = (diagnosis.fingerprint, diagnosis.cause) if diagnosis and diagnosis.fingerprint else None
+    shown = (diagnosis.fingerprint, diagnosis.cause) if diagnosis and diagnosis.fingerprint else None
     match record.verdict:
         case Verdict.VIOLATES:
-            return ("violates", _apart(record, blocks.suites, told is not None), *(told or ("", record.key.promise)))
+            return ("violates", _apart(record, blocks.suites, shown is not None), *(shown or ("", record.key.promise)))
         case Verdict.BLOCKED if record.blocked_by == BLOCKED_BY:
             return ("blocked", record.reason.partition(" (sha256")[0])  # requested and used bubblewrap
         case Verdict.BLOCKED:
-            return ("blocked", *(told or ("", source.reason)))
+            return ("blocked", *(shown or ("", source.reason)))
         case Verdict.EXPECTED | Verdict.STALE:
             return (record.verdict.value, record.deviation, record.reason if not record.deviation else "")
         case _:

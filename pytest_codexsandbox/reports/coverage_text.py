@@ -29,9 +29,9 @@ def environments(journal: ReadJournal, limit: int) -> list[str]:
     started = {line.spec for line in journal.environments}
     others = [line for line in every if line.partition(": ")[0] not in contained]
     missing = [spec for spec in contained if spec not in started]
-    told = [_together(journal, contained)]
-    told += [f"{len(missing):,} of them not started: {shortened_list(missing)}"] if missing else []
-    return [*told, *environments_of(others, limit)]
+    shown = [_together(journal, contained)]
+    shown += [f"{len(missing):,} of them not started: {shortened_list(missing)}"] if missing else []
+    return [*shown, *environments_of(others, limit)]
 
 
 def environments_of(lines: list[str], limit: int) -> list[str]:
@@ -62,14 +62,14 @@ def pairs(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
     ]
     parts += [f"{planned - measured:,} only in cells where nothing was measured"] if planned > measured else []
     parts += [f"{asked.coverable - planned:,} not in the plan"] if asked.coverable > planned else []
-    told = ["; ".join(parts)]
+    shown = ["; ".join(parts)]
     for one in asked.uncoverable[:_REASONS]:
-        told.append(
+        shown.append(
             f"{plural(one.count, asked.word.removesuffix('s'))} are impossible, such as {one.example}: {one.why}"
         )
     left = asked.uncoverable[_REASONS:]
     total = sum(one.count for one in left)
-    return [*told, f"{total:,} more are impossible, for {plural(len(left), 'other reason')}"] if left else told
+    return [*shown, f"{total:,} more are impossible, for {plural(len(left), 'other reason')}"] if left else shown
 
 
 def counted(journal: ReadJournal, states: Mapping[Key, Record]) -> tuple[int, int]:
@@ -85,8 +85,8 @@ def counted(journal: ReadJournal, states: Mapping[Key, Record]) -> tuple[int, in
 def without_sandbox(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
     """Returns a line about cells without any sandbox. Nothing is red in them, but they are no success."""
     refused = known_without_sandbox(states.values())
-    told = f"no sandbox starts in {len(refused):,} of {plural(len(journal.plan.cells), 'cell')}, as is known"
-    return [f"{told}: nothing was measured there"] if refused else []
+    shown = f"no sandbox starts in {len(refused):,} of {plural(len(journal.plan.cells), 'cell')}, as is known"
+    return [f"{shown}: nothing was measured there"] if refused else []
 
 
 def not_had(journal: ReadJournal) -> list[str]:
@@ -105,8 +105,10 @@ def left_out(journal: ReadJournal, limit: int, *, every: bool = False) -> list[s
         if nothing.kind != UNAVAILABLE:
             reasons.setdefault(nothing.why, []).append(nothing.what)
     limit = len(reasons) if every else limit
-    told = [
+    shown = [
         f"not planned, {why}: {shortened_list(names, len(names) if every else 4)}"
         for why, names in list(reasons.items())[:limit]
     ]
-    return [*told, f"not planned, for {plural(len(reasons) - limit, 'more reason')}"] if len(reasons) > limit else told
+    return (
+        [*shown, f"not planned, for {plural(len(reasons) - limit, 'more reason')}"] if len(reasons) > limit else shown
+    )

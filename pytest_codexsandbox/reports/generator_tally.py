@@ -107,11 +107,11 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def confined(self) -> str:
         """Returns what confined the generator; "" if one of its runs was unconfined."""
-        told = {case_line.confined for case_line in self.stories.values()}
-        if "" in told or any(one.verdict is Verdict.UNCONFINED for one in self.trust):
+        shown = {case_line.confined for case_line in self.stories.values()}
+        if "" in shown or any(one.verdict is Verdict.UNCONFINED for one in self.trust):
             return ""
         proved = any(one.verdict is Verdict.CONFORMS for one in self.trust)
-        return ", ".join(sorted(told)) or ("confinement, proved first" if proved else "")
+        return ", ".join(sorted(shown)) or ("confinement, proved first" if proved else "")
 
     @property
     def version(self) -> str:

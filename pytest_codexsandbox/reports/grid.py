@@ -176,8 +176,8 @@ def names_of(cells: Iterable[CellRow]) -> dict[str, str]:
         parts += [cell.subject] if several["subject"] or alone else []
         parts += [generator or "no generator"] if several["generator"] or (generator and len(cells) == 1) else []
         names[cell.id] = " / ".join(parts)
-    told = names if len(set(names.values())) == len(names) else {cell.id: cell.id for cell in cells}
-    return {cell.id: _labelled(cell, told[cell.id]) for cell in cells}
+    shown = names if len(set(names.values())) == len(names) else {cell.id: cell.id for cell in cells}
+    return {cell.id: _labelled(cell, shown[cell.id]) for cell in cells}
 
 
 def environments_of(cells: Iterable[CellRow]) -> dict[str, str]:

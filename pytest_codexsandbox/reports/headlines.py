@@ -74,7 +74,7 @@ def machines(journal: ReadJournal) -> list[str]:
 def changed(journal: ReadJournal) -> list[str]:
     """Returns one line for each environment whose machine changed during the measurement."""
     found = changes(journal.environments)
-    return [f"{spec} changed during the run: {'; '.join(told)}" for spec, told in found.items()]
+    return [f"{spec} changed during the run: {'; '.join(shown)}" for spec, shown in found.items()]
 
 
 def _machine(spec: str, line: EnvironmentLine | None, cells: Iterable[CellRow]) -> str:
@@ -131,8 +131,8 @@ def counts(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
     zero = [] if found[Verdict.VIOLATES] else ["0 violates"]
     unmeasured = found[Verdict.BLOCKED] + found[Verdict.BROKEN]
     other = sum(1 for record in states.values() if record.blocked_by == BLOCKED_BY)
-    told = f" ({other:,} with another bubblewrap than requested)" if other else ""
-    tail = [*zero, f"{unmeasured:,} not measured{told}", *_synthetic(journal, states), *_times(journal)]
+    shown = f" ({other:,} with another bubblewrap than requested)" if other else ""
+    tail = [*zero, f"{unmeasured:,} not measured{shown}", *_synthetic(journal, states), *_times(journal)]
     sums = [f"+ {term}" if place else term for place, term in enumerate(terms or ["0"])]
     return [f"{len(states):,} planned =", *sums, *(f"· {part}" for part in tail)]
 
@@ -208,8 +208,8 @@ def _no_success(journal: ReadJournal) -> str:
         "not measured": [one.what for one in journal.plan.not_planned if one.required],
         "the machine changed": list(changes(journal.environments)),
     }
-    told = next((f"{words}: {shortened_list(names)}" for words, names in found.items() if names), "")
-    return f"CHANGED: the run ended with exit code 0, and with {told}" if told and not journal.end.exit else ""
+    shown = next((f"{words}: {shortened_list(names)}" for words, names in found.items() if names), "")
+    return f"CHANGED: the run ended with exit code 0, and with {shown}" if shown and not journal.end.exit else ""
 
 
 def strict(journal: ReadJournal, states: Mapping[Key, Record], limit: int) -> list[str]:
@@ -231,8 +231,8 @@ def _another_exit(end: EndLine, found: Mapping[str, int]) -> str:
     if first != str(end.exit):
         return f"CHANGED: the run ended with exit code {end.exit}, and the first of its reasons with {first}"
     red = [f"{found[word]:,} {word}" for word in ("violates", "broken", "stale") if found[word]]
-    told = f"CHANGED: the run ended with exit code {end.exit}, and its results with {', '.join(red)}"
-    return told if red and (end.exit == 0 or (found["violates"] and end.exit > 4)) else ""
+    shown = f"CHANGED: the run ended with exit code {end.exit}, and its results with {', '.join(red)}"
+    return shown if red and (end.exit == 0 or (found["violates"] and end.exit > 4)) else ""
 
 
 # ---- posture: which sandbox really ran
@@ -247,8 +247,8 @@ def posture(journal: ReadJournal) -> list[str]:
         ways.setdefault(_way(call, found.get(call.id)), Counter())[call.subject] += 1
         totals[call.subject] += 1
     several = len({cell.subject for cell in journal.plan.cells}) > 1
-    told = [_posture(way, counted, totals, several=several) for way, counted in ways.items()]
-    return told + _in_vain(journal)
+    shown = [_posture(way, counted, totals, several=several) for way, counted in ways.items()]
+    return shown + _in_vain(journal)
 
 
 def _posture(way: str, calls: Mapping[str, int], totals: Mapping[str, int], *, several: bool) -> str:
@@ -282,4 +282,4 @@ def _way(call: CallLine, found: BwrapUsed | None) -> str:
 def _in_vain(journal: ReadJournal) -> list[str]:
     """Returns calls whose sandbox was set up by another bubblewrap than the cell's."""
     found = Counter(call.another_bwrap for call in journal.calls if call.another_bwrap)
-    return [f"{told} in {plural(count, 'call')}: not counted as measured" for told, count in found.items()]
+    return [f"{shown} in {plural(count, 'call')}: not counted as measured" for shown, count in found.items()]

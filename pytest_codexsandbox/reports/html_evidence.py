@@ -195,7 +195,7 @@ def _stories(records: Iterable[Record], places: Locations) -> tuple[list[Story],
         rows = tuple((row.claim, row.control, row.saw, row.held) for row in record.evidence)
         alike.setdefault((record.verdict, "" if rows else record.reason, rows), []).append(record)
     members = sorted(alike.values(), key=lambda same: WORST_FIRST.index(same[0].verdict))
-    told = [
+    shown = [
         Story(
             sign=sign_of(same[0].verdict),
             where=tuple(_where(same, places)),
@@ -204,14 +204,14 @@ def _stories(records: Iterable[Record], places: Locations) -> tuple[list[Story],
         )
         for same in members[:_RESULTS]
     ]
-    return told, len(members) - len(told)
+    return shown, len(members) - len(shown)
 
 
 def _where(records: Sequence[Record], places: Locations) -> list[str]:
     named = (record.key for record in records if record.key.case and places.suites.stands_alone(record.key))
     cases = dict.fromkeys(key.case for key in named)
-    told = [f"{plural(len(cases), 'case')}: {shortened_list(cases, _CASES)}"] if cases else []
-    return [*places.of(records)[:6], *told]
+    shown = [f"{plural(len(cases), 'case')}: {shortened_list(cases, _CASES)}"] if cases else []
+    return [*places.of(records)[:6], *shown]
 
 
 def web(link: str) -> str:

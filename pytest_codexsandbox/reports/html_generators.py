@@ -142,8 +142,8 @@ class _Maker:
 
     def _wide(self, found: Measured, anchors: Mapping[str, str]) -> Iterator[Wide]:
         for group, cases in found.groups.items():
-            told = ((promise, _signs(records, cases, anchors)) for promise, records in found.about.items())
-            rows = tuple((promise, signs) for promise, signs in told if signs)
+            shown = ((promise, _signs(records, cases, anchors)) for promise, records in found.about.items())
+            rows = tuple((promise, signs) for promise, signs in shown if signs)
             if rows:
                 yield Wide(anchor=self._anchor("group"), group=group, cases=cases, rows=rows)
 

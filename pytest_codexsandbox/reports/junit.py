@@ -48,9 +48,9 @@ def completed(document: bytes, journal: ReadJournal | None, reasons: Sequence[st
 def _cases(suite: ElementTree.Element) -> dict[Key, list[ElementTree.Element]]:
     found: dict[Key, list[ElementTree.Element]] = {}
     for case in suite.iter("testcase"):
-        told = {one.get("name", ""): one.get("value", "") for one in case.iterfind("properties/property")}
-        if told.keys() >= set(_KEY[:4]):
-            found.setdefault(Key(**{name: told.get(name, "") for name in _KEY}), []).append(case)
+        shown = {one.get("name", ""): one.get("value", "") for one in case.iterfind("properties/property")}
+        if shown.keys() >= set(_KEY[:4]):
+            found.setdefault(Key(**{name: shown.get(name, "") for name in _KEY}), []).append(case)
     return found
 
 

@@ -165,28 +165,29 @@ def _causes(
         yield ""
 
 
-def _cause(told: EvidenceBlock) -> Iterator[str]:
-    yield f"### {markdown(told.sign.sign)} {_text(told.heading)}: {_text(headlines.shortened_list(told.promises, 3))}"
+def _cause(block: EvidenceBlock) -> Iterator[str]:
+    heading, promises = _text(block.heading), _text(headlines.shortened_list(block.promises, 3))
+    yield f"### {markdown(block.sign.sign)} {heading}: {promises}"
     yield ""
-    yield f"- where: {_text('; '.join(told.where))}"
-    yield from (f"- cases: {_text(told.cases)}",) if told.cases else ()
-    for pair in told.pairs[:2]:
+    yield f"- where: {_text('; '.join(block.where))}"
+    yield from (f"- cases: {_text(block.cases)}",) if block.cases else ()
+    for pair in block.pairs[:2]:
         yield f"- promised: {_text(pair.claim)}"
         yield f"- saw: {_text(pair.saw)}"
         yield f"- control{'' if pair.control_held else ' (did not hold)'}: {_text(pair.control)}"
-    if told.reason and not told.pairs:
-        yield f"- saw: {_text(told.reason)}"
-    if told.diagnosis is not None:
-        named = f"{markdown_code(told.diagnosis.fingerprint)}: " if told.diagnosis.fingerprint else ""
-        yield f"- because: {named}{_text(told.diagnosis.cause)}"
-        if told.diagnosis.remedy:
-            yield f"- try: {_text(told.diagnosis.remedy)}"
-        yield from (f"- way: {_text(way)}" for way in told.diagnosis.ways)
-        if told.link:
-            yield f"- see: <{told.link}>" if _plain(told.link) else f"- see: {_text(told.link)}"
+    if block.reason and not block.pairs:
+        yield f"- saw: {_text(block.reason)}"
+    if block.diagnosis is not None:
+        named = f"{markdown_code(block.diagnosis.fingerprint)}: " if block.diagnosis.fingerprint else ""
+        yield f"- because: {named}{_text(block.diagnosis.cause)}"
+        if block.diagnosis.remedy:
+            yield f"- try: {_text(block.diagnosis.remedy)}"
+        yield from (f"- way: {_text(way)}" for way in block.diagnosis.ways)
+        if block.link:
+            yield f"- see: <{block.link}>" if _plain(block.link) else f"- see: {_text(block.link)}"
     yield ""
-    if told.repro or told.again:
-        yield markdown_block(told.repro or told.again)
+    if block.repro or block.again:
+        yield markdown_block(block.repro or block.again)
         yield ""
 
 
@@ -196,11 +197,11 @@ def _plain(link: str) -> bool:
 
 
 def _generators(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[str]:
-    told = measured(journal, states)
-    found = blocks(journal) if told else []
+    shown = measured(journal, states)
+    found = blocks(journal) if shown else []
     for block_ in found:
         yield from marked(block_, level="###")
-    for text in texts(journal, told, found) if told else ():
+    for text in texts(journal, shown, found) if shown else ():
         yield from _by_case(text)
 
 
@@ -224,8 +225,8 @@ def _by_case(text: GeneratorText) -> Iterator[str]:
 def _field(field: GroupField | None) -> str:
     if field is None:
         return " "
-    told = f"{field.sign.sign} {field.text}".rstrip()
-    return f"**{markdown(told)}**" if field.sign.style in _RED else markdown(told)
+    shown = f"{field.sign.sign} {field.text}".rstrip()
+    return f"**{markdown(shown)}**" if field.sign.style in _RED else markdown(shown)
 
 
 def _case(case: CaseText) -> Iterator[str]:
@@ -278,8 +279,8 @@ def _starts(row: BareToolRow, numbers: Mapping[Note, int]) -> list[str]:
 def _quiet(states: Mapping[Key, Record], suites: SuiteIndex) -> Iterator[str]:
     for cause in causes.quiet(states, suites):
         deviation = f" [{cause.first.deviation}]" if cause.first.deviation else ""
-        told = f"{cause.first.reason or 'no reason given'}{deviation}: {headlines.shortened_list(cause.promises)}"
-        yield f"- {_sign(cause.verdict)} {len(cause.records):,}: {_text(told)}"
+        shown = f"{cause.first.reason or 'no reason given'}{deviation}: {headlines.shortened_list(cause.promises)}"
+        yield f"- {_sign(cause.verdict)} {len(cause.records):,}: {_text(shown)}"
         yield from (f"  - because {_text(because)}" for because in cause.measured)
 
 

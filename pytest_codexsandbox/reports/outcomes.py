@@ -50,8 +50,8 @@ def of_run(states: Mapping[Key, Record], reasons: Sequence[str]) -> Outcome | No
     if not left:
         return None
     kind: Kind = "failure" if left[0].partition(" ")[0] in _FAILURES else "error"
-    told = [f"{'exit' if one is reasons[0] else 'also'} {_clean(one).replace(' ', ': ', 1)}" for one in left]
-    return Outcome(kind=kind, message=told[0], details="\n".join(told))
+    shown = [f"{'exit' if one is reasons[0] else 'also'} {_clean(one).replace(' ', ': ', 1)}" for one in left]
+    return Outcome(kind=kind, message=shown[0], details="\n".join(shown))
 
 
 def properties(record: Record) -> dict[str, str]:

@@ -30,31 +30,31 @@ _MEANS: Final[Mapping[Answer, str]] = {
 _INSTALL: Final = 'pip install "pytest-codexsandbox[codex]"'
 
 
-def block(told: Summary) -> str:
-    return "\n".join(_lines(told)) + "\n"
+def block(summary: Summary) -> str:
+    return "\n".join(_lines(summary)) + "\n"
 
 
-def _lines(told: Summary) -> Iterator[str]:
+def _lines(summary: Summary) -> Iterator[str]:
     yield "### Codex configuration: measured with codexsandbox"
     yield ""
-    yield markdown_block(line(told))
+    yield markdown_block(line(summary))
     yield ""
-    if told.doubt:
-        yield f"**Not trustworthy: {markdown(told.doubt[:300])}**"
+    if summary.doubt:
+        yield f"**Not trustworthy: {markdown(summary.doubt[:300])}**"
         yield ""
     yield "| word | | meaning |"
     yield "|---|---|---|"
-    for word, answer in told.answers.items():
-        asked = _KEPT if word == "effective" and not told.told else ASKED[word]
+    for word, answer in summary.answers.items():
+        asked = _KEPT if word == "effective" and not summary.told else ASKED[word]
         yield f"| {word} | {SIGNS[answer]} | {markdown(asked)} |"
     yield ""
     yield "; ".join(f"{sign} {_MEANS[answer]}" for answer, sign in SIGNS.items()) + "."
-    if not told.told:
+    if not summary.told:
         yield f"It gets {NOT_TOLD}."
     yield ""
     yield "To repeat it:"
     yield ""
-    yield markdown_block(f"{_INSTALL}\n{_again(told.spec)}")
+    yield markdown_block(f"{_INSTALL}\n{_again(summary.spec)}")
 
 
 def _again(spec: str) -> str:

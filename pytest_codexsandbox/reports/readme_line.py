@@ -149,23 +149,25 @@ def _answer(counted: Tally, doubt: str | bool) -> Answer:
     return "unknown" if doubt else "yes"
 
 
-def line(told: Summary, signs: Mapping[Answer, str] = SIGNS) -> str:
+def line(summary: Summary, signs: Mapping[Answer, str] = SIGNS) -> str:
     """Returns a line like `mytool 1.2 · codexsandbox 0.1.0, Codex 0.163.0, 2026-11-18: 3,812 of 4,020 checks conform,
     …`"""
-    name = f"{told.name} {told.version}".rstrip()
-    codex = f"Codex {shortened_list(told.codex, 6)}" if told.codex else "no Codex"
-    doubt = "NOT TRUSTWORTHY, " if told.doubt else ""
-    answers = " ".join(f"{word} {signs[answer]}" for word, answer in told.answers.items())
-    return visible(f"{name} · {told.product}, {codex}, {told.date}: {doubt}{', '.join(_terms(told))} — {answers}")
+    name = f"{summary.name} {summary.version}".rstrip()
+    codex = f"Codex {shortened_list(summary.codex, 6)}" if summary.codex else "no Codex"
+    doubt = "NOT TRUSTWORTHY, " if summary.doubt else ""
+    answers = " ".join(f"{word} {signs[answer]}" for word, answer in summary.answers.items())
+    return visible(
+        f"{name} · {summary.product}, {codex}, {summary.date}: {doubt}{', '.join(_terms(summary))} — {answers}"
+    )
 
 
-def _terms(told: Summary) -> list[str]:
-    counts = told.counts
-    leaks = f" ({told.leaks:,} leak)" if told.leaks else ""
+def _terms(summary: Summary) -> list[str]:
+    counts = summary.counts
+    leaks = f" ({summary.leaks:,} leak)" if summary.leaks else ""
     terms = [f"{counts.get('conforms', 0):,} of {plural(sum(counts.values()), 'check')} conform"]
     terms += [f"{counts['violates']:,} violate{leaks}"] if "violates" in counts else []
     words = {"expected": "known to deviate", "stale": "stale", "n/a": "n/a", "blocked": "blocked", "broken": "broken"}
     terms += [f"{counts[verdict]:,} {word}" for verdict, word in words.items() if verdict in counts]
-    terms += [f"declined in {told.declined:,} of {plural(told.cases, 'case')}"] if told.declined else []
-    terms += [f"{told.cases:,} of {told.corpus:,} cases only"] if told.cases < told.corpus else []
-    return [*terms, "unconfined"] if not told.confined else terms
+    terms += [f"declined in {summary.declined:,} of {plural(summary.cases, 'case')}"] if summary.declined else []
+    terms += [f"{summary.cases:,} of {summary.corpus:,} cases only"] if summary.cases < summary.corpus else []
+    return [*terms, "unconfined"] if not summary.confined else terms

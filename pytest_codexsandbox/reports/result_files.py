@@ -78,8 +78,8 @@ def _allure(folder: Path, run: str, journal: ReadJournal | None, reasons: Sequen
             results[path.name] = result
         elif allure_results.label(result, allure_results.KEY) == allure_results.RUN:
             failed_before = True
-    told = allure_results.changed(results, run, journal, reasons, at=_ended(journal), failed_before=failed_before)
-    for name, result in told:
+    shown = allure_results.changed(results, run, journal, reasons, at=_ended(journal), failed_before=failed_before)
+    for name, result in shown:
         put(folder / name, json.dumps(result, ensure_ascii=False, indent=1))
 
 

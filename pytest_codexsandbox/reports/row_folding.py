@@ -41,14 +41,14 @@ class _Fold:
 
 def folded(rows: Sequence[GridRow], columns: Sequence[CellColumn], *, every: bool = False) -> list[FoldedRow]:
     """Returns the lines of one topic over `columns`. `every`: nothing is folded."""
-    told = [(row, tuple(row.verdict(cell, side) for cell, side in columns)) for row in rows]
-    told = [(row, signs) for row, signs in told if any(signs)]
+    shown = [(row, tuple(row.verdict(cell, side) for cell, side in columns)) for row in rows]
+    shown = [(row, signs) for row, signs in shown if any(signs)]
     if every:
-        return [_line([row], signs, columns, first=True) for row, signs in told]
+        return [_line([row], signs, columns, first=True) for row, signs in shown]
     folds: list[_Fold] = []
     own: list[tuple[GridRow, Signs]] = []
-    spread = Counter(reason for row, _ in told for reason in _breakages(row, columns))
-    for row, signs in told:
+    spread = Counter(reason for row, _ in shown for reason in _breakages(row, columns))
+    for row, signs in shown:
         if _OWN_LINE.intersection(signs) or any(spread[reason] <= _MANY for reason in _breakages(row, columns)):
             own.append((row, signs))
         elif not any(fold.takes(row, signs) for fold in folds):

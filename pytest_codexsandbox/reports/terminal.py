@@ -76,7 +76,7 @@ def _head(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint, verb
     for machine in headlines.machines(journal) if verbosity else coverage_text.environments(journal, _MACHINES):
         lines += paint.wrapped(machine)
     lines += [
-        paint.coloured(line, Verdict.BROKEN) for told in headlines.changed(journal) for line in paint.wrapped(told)
+        paint.coloured(line, Verdict.BROKEN) for shown in headlines.changed(journal) for line in paint.wrapped(shown)
     ]
     return [*lines, *paint.wrapped(headlines.plan(journal))]
 
@@ -95,16 +95,16 @@ def _counts(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint) ->
 def _generators(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
     """Returns a line for each generator that was checked, as its README may have it."""
     every = summaries(journal, measured(journal, states), headlines.incomplete(journal, states))
-    told = [one for one in every if one.counts]
+    shown = [one for one in every if one.counts]
     return [
-        line for one in told for line in paint.wrapped(readme_line(one, ASCII if paint.ascii else SIGNS_OF_ANSWERS))
+        line for one in shown for line in paint.wrapped(readme_line(one, ASCII if paint.ascii else SIGNS_OF_ANSWERS))
     ]
 
 
 def _breadth(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
     wide = (*coverage_text.pairs(journal, states), *coverage_text.without_sandbox(journal, states))
-    lines = [line for told in wide for line in paint.wrapped(told)]
-    missing = [line for told in coverage_text.not_had(journal) for line in paint.wrapped(told)]
+    lines = [line for shown in wide for line in paint.wrapped(shown)]
+    missing = [line for shown in coverage_text.not_had(journal) for line in paint.wrapped(shown)]
     return [*lines, *(paint.coloured(line, Verdict.BROKEN) for line in missing)]
 
 
@@ -125,8 +125,8 @@ def _grey(found: list[causes.Cause], teller: CauseBlocks) -> list[str]:
         word = "known" if cause.verdict is Verdict.EXPECTED else "n/a"
         whole = cause.first.reason or "no reason given"
         reason = clipped(whole, LONGEST) if teller.verbosity else clipped(whole.partition("; promised: ")[0], _GREY)
-        told = f"{len(cause.records):,} {word}{name}: {promises}: {reason}"
-        lines += teller.paint.wrapped(told, first=f"{SIGNS[cause.verdict]} ")
+        text = f"{len(cause.records):,} {word}{name}: {promises}: {reason}"
+        lines += teller.paint.wrapped(text, first=f"{SIGNS[cause.verdict]} ")
         for because in cause.measured if teller.verbosity else ():
             lines += teller.paint.labelled("because", because)
     more = len(others) - limit
@@ -141,10 +141,10 @@ def _attempts(journal: ReadJournal, paint: Paint) -> list[str]:
     for record in journal.records:
         if record.verdict is not Verdict.STALE:
             verdicts.setdefault(record.key, []).append(record.verdict.value)
-    changing = {key: told for key, told in verdicts.items() if len(set(told)) > 1}
+    changing = {key: shown for key, shown in verdicts.items() if len(set(shown)) > 1}
     lines: list[str] = []
-    for key, told in list(changing.items())[:5]:
-        lines += paint.wrapped(f"attempts differ, the worst counts: {key}: {', '.join(told)}")
+    for key, shown in list(changing.items())[:5]:
+        lines += paint.wrapped(f"attempts differ, the worst counts: {key}: {', '.join(shown)}")
     return [*lines, f"and {len(changing) - 5:,} more keys whose attempts differ"] if len(changing) > 5 else lines
 
 
@@ -158,8 +158,8 @@ def _foot(
     every: bool,
 ) -> list[str]:
     lines = [""]
-    for told in coverage_text.left_out(journal, _REASONS, every=every):
-        lines += paint.wrapped(told)
+    for shown in coverage_text.left_out(journal, _REASONS, every=every):
+        lines += paint.wrapped(shown)
     end = journal.end
     for leak in end.leaks if end else ():
         lines += paint.wrapped(f"left behind by codexsandbox itself: {leak}")
@@ -168,8 +168,8 @@ def _foot(
     for place, reason in enumerate(end.reasons if end else ()):
         code, _, words = reason.partition(" ")
         lines += paint.wrapped(f"{'also' if place else 'exit'} {code}: {words}")
-    for told in headlines.strict(journal, states, len(states) if every else _STRICT):
-        lines += paint.wrapped(told)
+    for shown in headlines.strict(journal, states, len(states) if every else _STRICT):
+        lines += paint.wrapped(shown)
     lines += [f"evidence: {paint.text(str(folder))}"] if folder else []  # one line, however wide, because users copy it
     red = [promise for cause in found if cause.verdict in RED for promise in cause.promises]
     if not red:

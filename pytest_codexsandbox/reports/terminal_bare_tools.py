@@ -71,12 +71,12 @@ def _told(
     names = shortened_list(row.names, len(row.names) if verbosity else _NAMES)
     asked = [f"queried directly: {row.asked}"] if verbosity and row.asked else []
     if len(first) <= paint.width // 2:
-        told = paint.wrapped(names, indent=" " * len(first), first=first)
+        shown = paint.wrapped(names, indent=" " * len(first), first=first)
         indent = " " * len(first)
     else:  # the row is too wide for names beside it
-        told = [*paint.wrapped(names, indent="     ", first="   "), *_fields(tokens, first, heads, paint)]
+        shown = [*paint.wrapped(names, indent="     ", first="   "), *_fields(tokens, first, heads, paint)]
         indent = "     "
-    return [*told, *(line for text in asked for line in paint.wrapped(text, indent=indent, first=indent))]
+    return [*shown, *(line for text in asked for line in paint.wrapped(text, indent=indent, first=indent))]
 
 
 def _fields(tokens: list[str], line: str, heads: list[str], paint: Paint) -> list[str]:
@@ -87,8 +87,8 @@ def _fields(tokens: list[str], line: str, heads: list[str], paint: Paint) -> lis
 
 
 def _note(note: Note, verbosity: int) -> str:
-    told = f"{note.words} ({note.fingerprint or UNKNOWN})"
-    return f"{told}: {note.cause}" if verbosity and note.cause else told
+    shown = f"{note.words} ({note.fingerprint or UNKNOWN})"
+    return f"{shown}: {note.cause}" if verbosity and note.cause else shown
 
 
 def _rest(view: View, rows: tuple[BareToolRow, ...], paint: Paint, verbosity: int) -> list[str]:

@@ -63,9 +63,9 @@ class CauseBlocks(msgspec.Struct, frozen=True, kw_only=True):
     def _heading(self, cause: Cause, *, where: bool = False) -> list[str]:
         sign = SIGNS[Verdict.VIOLATES if cause.starts else cause.verdict]
         direction = f"{cause.direction}: " if cause.direction and cause.verdict is Verdict.VIOLATES else ""
-        told = f" ({self._where(cause)})" if where else ""
+        shown = f" ({self._where(cause)})" if where else ""
         word = f"{cause.word}: " if cause.word else ""
-        lines = self.paint.wrapped(f"{word}{self._what(cause)}{told}", first=f"{sign} {direction}")
+        lines = self.paint.wrapped(f"{word}{self._what(cause)}{shown}", first=f"{sign} {direction}")
         return [self.paint.coloured(lines[0], cause.verdict), *lines[1:]]
 
     def _what(self, cause: Cause) -> str:
@@ -105,8 +105,8 @@ class CauseBlocks(msgspec.Struct, frozen=True, kw_only=True):
         if not found:
             return []
         limit = len(found) if self.verbosity else _DIFF
-        told = f"- the user's, + the generator's{f' (case {case})' if case else ''}"
-        lines = self.paint.labelled("diff", told)
+        shown = f"- the user's, + the generator's{f' (case {case})' if case else ''}"
+        lines = self.paint.labelled("diff", shown)
         lines += [self.paint.diff(kind, text, margin=_MARGIN) for kind, text in found[:limit]]
         more = len(found) - limit
         return [*lines, f"{' ' * _MARGIN}  … {plural(more, 'more line')} (-v)"] if more > 0 else lines
@@ -135,8 +135,8 @@ class CauseBlocks(msgspec.Struct, frozen=True, kw_only=True):
         if not cause.following:
             return []
         counts = Counter(record.key.promise for record in cause.following)
-        told = ", ".join(f"{promise} ({count:,})" for promise, count in counts.items())
-        return self.paint.labelled("so also", told)
+        shown = ", ".join(f"{promise} ({count:,})" for promise, count in counts.items())
+        return self.paint.labelled("so also", shown)
 
     def _paste(self, cause: Cause) -> list[str]:
         record: Record = (*cause.starts, cause.first)[0]

@@ -207,18 +207,18 @@ def _cells_key(
     groups: Sequence[Group], names: dict[str, str], alike: CellGroups, paint: Paint, *, every: bool, all: bool
 ) -> list[str]:
     """Returns which cells a number, or a heading like `3 cells`, means. Lines break between names."""
-    told: dict[int, list[str]] = {}
+    shown: dict[int, list[str]] = {}
     described = False
     largest = max(groups, key=lambda group: len(group.cells), default=None)
     for number, group in enumerate(groups, 1):
         if every or len(group.cells) > 1:
-            told[number] = ",\0".join(names[cell.id] for cell in group.cells).split("\0")
+            shown[number] = ",\0".join(names[cell.id] for cell in group.cells).split("\0")
             if len(group.cells) > FEW and alike.speaks and not all:
-                told[number] = alike.told([cell.id for cell in group.cells], rest=group is largest).split(" ")
+                shown[number] = alike.told([cell.id for cell in group.cells], rest=group is largest).split(" ")
                 described = True
     if described and len(groups) > 1:
-        return [line for number, parts in told.items() for line in paint.labelled(f"[{number}]", parts)]
-    parts = [part for number, parts in told.items() for part in _numbered_first(number, parts, len(groups))]
+        return [line for number, parts in shown.items() for line in paint.labelled(f"[{number}]", parts)]
+    parts = [part for number, parts in shown.items() for part in _numbered_first(number, parts, len(groups))]
     return paint.labelled("cells", parts) if parts else []
 
 

@@ -60,12 +60,12 @@ class FileWatcher:
     def end(self) -> None:
         assert self._child.stdin is not None
         self._child.stdin.close()
-        told = msgspec.json.decode(self._line("report what it saw"))
+        answer = msgspec.json.decode(self._line("report what it saw"))
         seen = tuple(
             FileSample(kind=one["kind"], content=base64.b64decode(one["content"]), looks=one["looks"], file=one["file"])
-            for one in told["seen"]
+            for one in answer["seen"]
         )
-        self.looks = FileSamples(looks=told["looks"], seen=seen)
+        self.looks = FileSamples(looks=answer["looks"], seen=seen)
 
     def _line(self, what: str) -> bytes:
         assert self._child.stdout is not None

@@ -41,8 +41,8 @@ def bring(package: Package, place: Path, aside: Path, *, lock: Path | None, run:
 def commands(package: Package, folder: Path) -> dict[str, tuple[str, ...]]:
     """Returns program name → command that starts it."""
     home = folder / "node_modules" / package.name
-    told = json.loads((home / "package.json").read_text(encoding="utf-8"))
-    found = told.get("bin") or {}
+    info = json.loads((home / "package.json").read_text(encoding="utf-8"))
+    found = info.get("bin") or {}
     if isinstance(found, str):
         found = {package.name.rpartition("/")[2]: found}
     return {name: (node(), str(home / path)) for name, path in sorted(found.items())}
@@ -63,15 +63,15 @@ def check_node(versions: str, *, who: str, run: Run) -> None:
     asked = Command(
         argv=(node(), "--version"), cwd="/", env=environ.copied(), timeout=30.0, why="node, asked for its version"
     )
-    told = run(asked).stdout.decode(errors="replace").strip().removeprefix("v")
+    info = run(asked).stdout.decode(errors="replace").strip().removeprefix("v")
     try:
-        fits = wanted.contains(told, prereleases=True)
+        fits = wanted.contains(info, prereleases=True)
     except InvalidVersion:
         fits = False
     if not fits:
         raise Unavailable(
             f"{who} needs Node.js {versions}",
-            why=f"{asked.argv[0]} is {told or 'unknown'}",
+            why=f"{asked.argv[0]} is {info or 'unknown'}",
             next_step="put a newer one first on PATH",
         )
 
@@ -122,8 +122,8 @@ def _refused(package: Package, done: CommandResult, place: Path) -> CodexSandbox
     what = f"{package} cannot be installed from npm"
     if done.ended == "timeout":
         return NotReached(what, why=f"npm did not finish within {PATIENCE:.0f} s", next_step="try again")
-    told = _told(done.stdout)
-    code, summary = str(told.get("code") or ""), str(told.get("summary") or "")
+    info = _told(done.stdout)
+    code, summary = str(info.get("code") or ""), str(info.get("summary") or "")
     why = last_line((summary.splitlines() or [""])[0].encode()) or last_line(done.stderr) or done.error
     if code in ("E404", "ETARGET"):
         return NotThere(
