@@ -15,7 +15,6 @@ else:
     from fifo_channel import INHERITED
 
 FAULT = 97  # the end of the command is unknown, and Codex is not to blame: see doors/support/driver_command.py
-NOT_ENDED = "Codex did not end by itself"
 SAID = "codexsandbox: "  # the prefix of the driver's own lines on stderr
 _KEPT = 256 * 1024  # bytes of stderr that are passed on
 _PATIENCE = 5.0  # seconds in which Codex ends by itself once its stdin is closed
@@ -55,7 +54,7 @@ class Codex:
             self.process.stdin.close()
         for number in (0, signal.SIGTERM, signal.SIGKILL):
             if number:
-                told(f"{NOT_ENDED}, so it was sent {signal.Signals(number).name}")
+                told(f"Codex did not end by itself, so it was sent {signal.Signals(number).name}")
                 self.process.send_signal(number)
             try:
                 self.process.wait(_PATIENCE)
