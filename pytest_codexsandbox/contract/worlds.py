@@ -109,7 +109,7 @@ class WorldContract:
             assert world.fill("@OUTSIDE@/secret") in below.error
             assert one(environment, world, "@WORKSPACE@/link/file").kind in ("missing", "unreadable")
 
-    def test_no_name_tells_a_subject_that_it_is_measured(self, environment: Environment) -> None:
+    def test_a_subject_sees_neutral_names(self, environment: Environment) -> None:
         """Checks what a subject finds in its words, folder and variables: a Codex that confines only tests reads it."""
         with fresh(environment) as world:
             above = posixpath.dirname(world.folder)
