@@ -164,7 +164,7 @@ def test_many_files_are_asked_about_by_few_servers(
             assert (claim.config["model"], claim.fresh) == (f"m{number}", False)
 
 
-def test_only_what_decides_tells_claims_apart(claimant: Claimant) -> None:
+def test_claims_differ_by_the_deciding_fields_alone(claimant: Claimant) -> None:
     mode = b'sandbox_mode = "workspace-write"\n'
     one, same, other = (
         effective(claimant.claim(config))
