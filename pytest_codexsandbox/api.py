@@ -38,7 +38,8 @@ class Trial(Protocol):
     ) -> None:
         """Adds a row that holds if the act failed inside with one of `errno` and nothing changed outside. Control: the
         same act without a sandbox worked, and its effect was seen outside. `unless`: errnos of the control that show
-        that the machine does not offer the act; then no row is added, unless the act worked inside."""
+        that the machine does not offer the act; then no row is added, unless the act worked inside. The control of
+        another row names each act that was left out, and why."""
 
     def allowed(self, act: str, *, effect: str = "", claim: str = "") -> None:
         """Adds a row that holds if the act worked inside and its effect was seen outside. The effect is a change of

@@ -62,6 +62,8 @@ class SuiteTrial:
     """True: reports show the user's home where evidence names it."""
     skipped: list[str] = field(default_factory=list)
     """Reasons that the test measured nothing. Without a row, the result is n/a with the first of them."""
+    left_out: list[str] = field(default_factory=list)
+    """Acts that added no row, and the reasons. Without any row, the reason of the result names them."""
     blocked_by: str = ""
     """The promise that must hold before this one can be measured. Without a row, the result is blocked."""
 

@@ -64,7 +64,7 @@ def judge_trial(trial: SuiteTrial, *, outcome: Outcome, message: str) -> Judged:
     return judge(
         trial.promise,
         outcome=outcome,
-        message=message,
+        message=message or "".join(f"left out: {why}; " for why in trial.left_out).rstrip("; "),
         evidence=tuple(trial.rows),
         started=trial.started,
         sandboxed=trial.asks_for_sandbox,

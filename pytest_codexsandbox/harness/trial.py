@@ -5,6 +5,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from pytest_codexsandbox.api import WRITE_REFUSALS
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness import act_effects
@@ -37,6 +39,7 @@ class RealTrial(SuiteTrial):
         for copy in range(len(self.seen)):
             inside, outside = self._sides(act, spec, copy)
             if outside.row.errno in unless and not inside.row.ok and not inside.showed:
+                self._leave_out(f"{act}, {what(spec)} ({outside.row.errno} at {outside.row.step} without a sandbox)")
                 continue
             visible = spec.verb in act_effects.CHANGING | act_effects.ARRIVING or bool(spec.looks)
             held = inside.ran and not inside.row.ok and inside.row.errno in errno and not inside.showed
@@ -215,6 +218,13 @@ class RealTrial(SuiteTrial):
         act_id = self.promise.act_id(name)
         return act_effects.side(self.seen[copy], act_id, spec), act_effects.side(self.control[copy], act_id, spec)
 
+    def _leave_out(self, why: str) -> None:
+        """Adds the act that the machine does not offer to the control of a row. Without a row, the judge names it."""
+        self.left_out.append(why)
+        if self.rows and self.rows[-1].control:
+            last = self.rows[-1]
+            self.rows[-1] = msgspec.structs.replace(last, control=f"{last.control}{_left_out(why)}")
+
     def _add(
         self,
         act: str,
@@ -229,13 +239,14 @@ class RealTrial(SuiteTrial):
         direction: Direction = "",
     ) -> None:
         observation = self.seen[copy]
+        untold = "".join(map(_left_out, self.left_out)) if not self.rows else ""
         self.rows.append(
             Evidence(
                 claim=claim,
                 act=self._id(act) if act else "",
                 nonce=observation.nonce,
                 call=observation.id,
-                control=control,
+                control=f"{control}{untold}" if control else "",
                 control_held=control_held,
                 saw=saw,
                 held=held,
@@ -247,6 +258,10 @@ class RealTrial(SuiteTrial):
 
 def listed_processes(seen: Observation) -> str:
     return ", ".join(one.partition(":")[0] for one in seen.survivors)
+
+
+def _left_out(why: str) -> str:
+    return f"; left out: {why}"
 
 
 def what(spec: Act) -> str:

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from pytest_codexsandbox.diagnosis.judge import judge_trial
 from pytest_codexsandbox.harness.trial import OUTSIDE, RealTrial
 from pytest_codexsandbox.model.act import Act, ActResult, PathState
 from pytest_codexsandbox.model.base_acts import FORBIDDEN
@@ -11,6 +12,7 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence
 from pytest_codexsandbox.model.sandbox_state import SandboxState
+from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.model.world import World
 from tests.unit.diagnosis.builders import observation, promise
 
@@ -137,6 +139,34 @@ def test_an_act_that_the_machine_does_not_offer_gives_no_row() -> None:
         trial = RealTrial(step, asked, seen=(seen,), control=(control,), started=SandboxState(state="on", why="it was"))
         trial.refused("it", unless=("EOPNOTSUPP",))
         assert len(trial.rows) == rows
+
+
+def test_another_row_names_the_acts_that_were_left_out_and_why() -> None:
+    lacks = ActResult(act="a", ok=False, errno="EOPNOTSUPP", step="open")
+    asked = promise(acts={"a": WRITE, "b": WRITE, "c": WRITE})
+    step = Key(cell="here", door="sandbox", policy="workspace-write", promise=asked.id)
+    ids = [f"{asked.id}/{act}" for act in asked.acts]
+    sides = (dict.fromkeys(ids, REFUSED), dict(zip(ids, (lacks, DID, lacks), strict=True)))
+    seen, control = (observation(rows=rows) for rows in sides)
+    trial = RealTrial(step, asked, seen=(seen,), control=(control,), started=SandboxState(state="on", why="it was"))
+    trial.refused("a", unless=("EOPNOTSUPP",))
+    trial.refused("b")
+    trial.refused("c", unless=("EOPNOTSUPP",))
+    (row,) = trial.rows
+    assert row.control.count("; left out: ") == 2
+    for act in ("a", "c"):
+        assert f"; left out: {act}, write {HERE} (EOPNOTSUPP at open without a sandbox)" in row.control
+
+
+def test_a_trial_that_left_out_every_act_is_broken_and_says_so() -> None:
+    lacks = ActResult(act="it", ok=False, errno="EOPNOTSUPP", step="open")
+    asked = promise(acts={"it": WRITE})
+    step = Key(cell="here", door="sandbox", policy="workspace-write", promise=asked.id)
+    seen, control = (observation(rows={f"{asked.id}/it": row}) for row in (REFUSED, lacks))
+    trial = RealTrial(step, asked, seen=(seen,), control=(control,), started=SandboxState(state="on", why="it was"))
+    trial.refused("it", unless=("EOPNOTSUPP",))
+    judged = judge_trial(trial, outcome="passed", message="")
+    assert judged.verdict is Verdict.BROKEN and "left out: it, write" in judged.reason and "EOPNOTSUPP" in judged.reason
 
 
 def test_values_that_are_no_json_object_are_none() -> None:
