@@ -300,8 +300,9 @@ class Door(Protocol):
     """True: the door leads around the sandbox. A matrix file cannot name it."""
 
     asks_own_calls: bool = False
-    """True: promises with a call of their own (stdin, words, folder, end, copies) are also measured here; False: only
-    promises whose acts share the battery."""
+    """True: promises with a call of their own (stdin, words, folder, end, copies) are also measured here, so `command`
+    passes on all of `Call.launch`; False: only promises whose acts share the battery. `command` then raises Unavailable
+    where it cannot pass a part on."""
 
     reads_config_files: bool = False
     """True: Codex obeys the whole configuration file here, including its `sandbox_mode`."""

@@ -16,7 +16,8 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.errors import Unavailable
+from pytest_codexsandbox.model.act import FIRST_DESCRIPTOR, Act, Call, Given, Launch
 from pytest_codexsandbox.model.base_acts import FORBIDDEN, PERMITTED
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.ids import is_value
@@ -26,6 +27,13 @@ from pytest_codexsandbox.protocols import Door, Environment, Subject
 
 OLD = Given(kind="file", path="@WORKSPACE@/@NAME@", content="old")
 WRITE = {"contract.door/write": Act(verb="write", path=OLD.path, params={"data": "new"}, given=(OLD,))}
+OPEN = {"contract.door/open": Act(verb="descriptors")}
+LAUNCHES = (
+    Launch(descriptors=("folder:@OUTSIDE@", "file:@OUTSIDE@/left-open", "unix:@UNIX@")),
+    Launch(stdin_file="@OUTSIDE@/as-stdin"),
+    Launch(signal=15),
+    Launch(signal=9, signal_alone=True),
+)
 KEY = f"contract.door/write|{OLD.path}"
 GENEROUS = 120.0  # a loaded machine must not look like a broken door
 
@@ -59,6 +67,41 @@ class DoorContract:
         assert "CODEXSANDBOX_CONTRACT" not in made.env
         assert "leaked" not in made.env.values()
         assert made.env["CODEX_HOME"] != os.environ.get("CODEX_HOME", "")
+
+    def test_it_passes_on_how_a_call_starts_and_ends_or_says_that_it_cannot(
+        self, door: Door, environment: Environment, subject: Subject
+    ) -> None:
+        """A door that drops a part of `Call.launch` measures another call. One that asks calls of its own passes all
+        of it on; another one may refuse such a call with Unavailable and the reason."""
+        for launch in LAUNCHES:
+            call = Call(launch=launch, interrupt_after=0.25, timeout=GENEROUS)
+            world = environment.world()
+            filled = msgspec.structs.replace(
+                launch,
+                stdin_file=world.fill(launch.stdin_file),
+                descriptors=tuple(map(world.fill, launch.descriptors)),
+            )
+            try:
+                made = door.command(subject, POLICIES[READ_ONLY], world, ("true",), call)
+                assert made.launch == filled, f"{door.name} drops a part of {launch}"
+                assert made.interrupt_after == 0.25, f"{door.name} does not interrupt the call"
+            except Unavailable as refused:
+                assert not door.asks_own_calls, f"{door.name} declares asks_own_calls, and refuses {launch}: {refused}"
+                assert door.name in refused.what and refused.why, "say which door cannot pass it on, and why"
+            finally:
+                environment.clear(world)
+
+    def test_what_the_caller_leaves_open_reaches_the_call_or_the_call_is_not_made(
+        self, door: Door, environment: Environment, subject: Subject
+    ) -> None:
+        call = Call(launch=Launch(descriptors=("folder:@OUTSIDE@",)), timeout=GENEROUS)
+        (seen,) = door.observe(environment, subject, POLICIES[WORKSPACE_WRITE], OPEN, call)
+        if seen.ended == "not-started":
+            assert not door.asks_own_calls and seen.error, self.told(seen)
+        elif door.is_control:
+            assert str(FIRST_DESCRIPTOR) in json.loads(seen.rows["contract.door/open"].value), self.told(seen)
+        else:  # whether Codex closes it is a promise of Codex, and none of the door
+            assert seen.rows["contract.door/open"].ok, self.told(seen)
 
     # ---- the observation
     def test_it_performs_every_act_and_base_acts_ride_along(

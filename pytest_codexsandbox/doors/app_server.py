@@ -45,7 +45,7 @@ class AppServerDoor(CodexDoor):
             raise Unavailable(missing)
         words = settings_of(words, door=self.name)
         codex = (subject.binary, SUBCOMMAND, *as_words(QUIET), *words)
-        return driver_command(DRIVER, codex, inner, world, call, why=f"codex app-server under {why}")
+        return driver_command(DRIVER, codex, inner, world, call, door=self.name, why=f"codex app-server under {why}")
 
     def lacks(self, able: Capabilities) -> str:
         if not able.app_server:

@@ -41,7 +41,7 @@ class ExecDoor(CodexDoor):
             *as_words(QUIET),
             *exec_words(words, door=self.name),
         )
-        return driver_command(DRIVER, codex, inner, world, call, why=f"codex exec under {why}")
+        return driver_command(DRIVER, codex, inner, world, call, door=self.name, why=f"codex exec under {why}")
 
 
 def trust_in(folder: str) -> str:

@@ -14,7 +14,8 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.doors.support.call_settings import details_of, surroundings
-from pytest_codexsandbox.model.act import Call
+from pytest_codexsandbox.errors import Unavailable
+from pytest_codexsandbox.model.act import Call, Launch
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
@@ -35,9 +36,16 @@ QUIET: Final = (
 
 
 def driver_command(
-    driver: str, codex: Sequence[str], inner: Sequence[str], world: World, call: Call, *, why: str
+    driver: str, codex: Sequence[str], inner: Sequence[str], world: World, call: Call, *, door: str, why: str
 ) -> Command:
-    """Returns the command that starts a driver. `codex`: the words that the driver starts Codex with."""
+    """Returns the command that starts a driver. `codex`: the words that the driver starts Codex with. Unavailable: the
+    call is about what its caller leaves open or signals."""
+    if call.launch != Launch():
+        raise Unavailable(
+            f"the door {door} cannot make this call",
+            why="Codex starts the command by a message of our driver: no descriptor, file as stdin or signal of the "
+            "caller reaches it",
+        )
     channel = world.fill(CHANNEL)
     program = posixpath.join(world.values["GUEST"], driver)
     return Command(
