@@ -61,7 +61,8 @@ class SandboxRunner(SuiteRunner[RealTrial]):
         stdin = trial.stdin.get(seen.id, promise.call.stdin if promise.call else b"")
         try:
             entrance = self._cache.pool.get(self._cache.cells[record.key.cell].environment).entrance
-            return repro_script(seen, acts=chosen, stdin=stdin, entrance=entrance, about=str(record.key))
+            about = str(record.key)
+            return repro_script(seen, acts=chosen, call=promise.call, stdin=stdin, entrance=entrance, about=about)
         except CodexSandboxError:
             return ""
 

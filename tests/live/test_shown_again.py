@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from pytest_codexsandbox.doors.repro.script import repro_script
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.doors.support.observe import VANISHED
 from pytest_codexsandbox.guest.shared_tmp import is_of_codex
-from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.act import FIRST_DESCRIPTOR, Act, Call, Given, Launch
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import Policy
@@ -206,3 +207,72 @@ def test_a_call_with_its_own_command_and_input_is_shown(machine: Environment, co
     assert (seen.code, seen.stdout) == (3, "said 'so'\n")
     ended = show(repro_script(seen, stdin=b"said 'so'\n"), home)
     assert ended.exit == 3 and b"said 'so'" in ended.stdout
+
+
+# ---- how the caller starts and ends a call
+LEFT = "@OUTSIDE@/left-open"
+LEFT_FILE = Given(kind="file", path=LEFT)
+LAUNCHED = Launch(descriptors=("folder:@OUTSIDE@", f"file:{LEFT}", "unix:@UNIX@"))
+LEAKS = {
+    "folder": (
+        Act(
+            verb="create-below",
+            params={"descriptor": FIRST_DESCRIPTOR, "name": "@NAME@"},
+            given=(LEFT_FILE,),
+            looks=(OUT,),
+        ),
+        LAUNCHED,
+        "-rw",
+    ),
+    "file": (
+        Act(
+            verb="write-descriptor",
+            params={"descriptor": FIRST_DESCRIPTOR + 1, "data": "let through"},
+            looks=(LEFT,),
+            given=(LEFT_FILE,),
+        ),
+        LAUNCHED,
+        "  | let through",
+    ),
+    "socket": (
+        Act(verb="write-descriptor", params={"descriptor": FIRST_DESCRIPTOR + 2, "data": "@NAME@"}, given=(LEFT_FILE,)),
+        LAUNCHED,
+        "bytes reached the unix server",
+    ),
+    "stdin": (
+        Act(verb="reopen", params={"descriptor": 0, "data": "let through"}, given=(LEFT_FILE,), looks=(LEFT,)),
+        Launch(stdin_file=LEFT),
+        "  | let through",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LEAKS)
+def test_what_the_caller_leaves_open_lets_the_same_through_again(
+    machine: Environment, codex: Subject, home: Path, kind: str
+) -> None:
+    act, launch, shown = LEAKS[kind]
+    acts, call = {f"shown.again/{kind}": act}, Call(launch=launch, timeout=120.0)
+    seen = record(machine, codex, acts, launch=launch)
+    assert seen.rows[f"shown.again/{kind}"].ok, seen.rows  # a known deviation of the real Codex
+    ended = show(repro_script(seen, acts=acts, call=call), home)
+    assert ended.exit == 0, ended
+    assert shown in ended.stdout.decode(), ended
+    without = show(repro_script(seen, acts=acts), home).stdout.decode()
+    assert shown not in without, without
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_a_signal_to_codex_alone_leaves_the_same_processes(
+    machine: Environment, codex: Subject, home: Path, number: signal.Signals
+) -> None:
+    acts = {"shown.again/wait": Act(verb="beat", params={"seconds": 20})}
+    call = Call(interrupt_after=0.2, timeout=60.0, launch=Launch(signal=int(number), signal_alone=True))
+    seen = record(machine, codex, acts, interrupt_after=0.2, timeout=60.0, launch=call.launch)
+    assert seen.survivors and not seen.finished, seen
+    ended = show(repro_script(seen, acts=acts, call=call), home)
+    said = ended.stdout.decode()
+    assert f"== signal {int(number)} to the Codex process alone" in said
+    assert "still running: " in said and ended.exit == 128 + number, said
+    (control,) = UnconfinedDoor().observe(machine, codex, QUIET, acts, call)
+    assert "no process is left" in show(repro_script(control, acts=acts, call=call), home).stdout.decode()

@@ -7,16 +7,16 @@ acts) the probe itself. The script is text, made of the observation and of what 
 import base64
 import posixpath
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.doors.repro import container_entry, setup, shared_dirs
+from pytest_codexsandbox.doors.repro import caller, container_entry, setup, shared_dirs
 from pytest_codexsandbox.doors.repro.paths import Paths, remark
 from pytest_codexsandbox.doors.repro.shell_commands import in_words, listener_of
 from pytest_codexsandbox.doors.support.placeholders import fill_act, looked_at, read_plan_word
-from pytest_codexsandbox.model.act import Act
+from pytest_codexsandbox.model.act import Act, Call, Given, Launch
 from pytest_codexsandbox.model.base_acts import CONFIGURED, FORBIDDEN
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.repro_shell import ReproShell
@@ -26,6 +26,7 @@ DRIVERS: Final = ("/app_server_driver.py", "/exec_turn_driver.py")
 PROBE_WORDS: Final = 6  # PYTHON -I -S PROBE NONCE PLAN
 BEGIN: Final = """\
 set -u
+umask 022  # as in the recorded call
 base=${HOME:-/tmp}/.cache  # not below /tmp: Codex refuses helper programs there, and it may be a writable root itself
 case $base in /tmp/*) base=/var/tmp ;; esac
 mkdir -p "$base" 2>/dev/null && [ -w "$base" ] || base=/var/tmp
@@ -47,17 +48,22 @@ def repro_script(
     observation: Observation,
     *,
     acts: Mapping[str, Act] | None = None,
+    call: Call | None = None,
     stdin: bytes = b"",
     entrance: ReproShell | None = None,
     about: str = "",
 ) -> str:
-    """Returns the script for the call, or for these of its acts (with their placeholders, by id)."""
+    """Returns the script for the call, or for these of its acts (with their placeholders, by id). `call`: how it was
+    started, where a promise made a call of its own."""
     if observation.world is None or not observation.argv:
         return _nothing(observation)
     paths = Paths(observation.world)
     chosen = _chosen(observation, acts, paths)
     inner, before = _inner(observation, chosen, paths)
     looks = _looks(observation, chosen)
+    call = call or Call()
+    launch = caller.launch_of(call, paths)
+    launched = tuple(caller.words(launch, call, paths)) if launch else ()
     parts = [
         "#!/bin/sh",
         *([remark(about)] if about else []),
@@ -71,13 +77,14 @@ def repro_script(
         setup.SHOW,
         setup.WAIT,
         *setup.lay(observation.given.get(CONFIGURED, ()), paths),
-        *setup.lay((given for act in chosen.values() for given in act.given), paths),
-        *(line for kind in _listeners(chosen, paths) for line in setup.listener(kind)),
+        *setup.lay(_given(observation, chosen, launch), paths),
+        *(line for kind in _listeners(chosen, paths, launch) for line in setup.listener(kind)),
         *(setup.listener("dns-udp", port=53) if entrance and _asks_names(chosen) else ()),
         *before,
         *(setup.hidden() if _hides(observation) else ()),
         *_shown("before", looks, paths),
-        *_run(observation, inner, paths, stdin=stdin, interrupt=any(act.verb == "beat" for act in chosen.values())),
+        *(caller.written() if launched else ()),
+        *_run(observation, inner, paths, stdin=stdin, before=launched or _interrupted(chosen)),
         *_shown("after", looks, paths),
         'exit "$code"',
     ]
@@ -163,13 +170,26 @@ def _inside_braces(text: str) -> str:
     return "".join(f"\\{sign}" if not (sign.isalnum() or sign in "/._-+") else sign for sign in text)
 
 
-def _listeners(chosen: Mapping[str, Act], paths: Paths) -> list[str]:
-    return [kind for kind in dict.fromkeys(listener_of(act, paths) for act in chosen.values()) if kind][:1]
+def _listeners(chosen: Mapping[str, Act], paths: Paths, launch: Launch | None) -> list[str]:
+    left_open = ["unix"] if caller.needs_listener(launch) else []
+    found = (*left_open, *(listener_of(act, paths) for act in chosen.values()))
+    return [kind for kind in dict.fromkeys(found) if kind][:1]
+
+
+def _interrupted(chosen: Mapping[str, Act]) -> tuple[str, ...]:
+    return ("timeout", "-s", "INT", "2") if any(act.verb == "beat" for act in chosen.values()) else ()
 
 
 def _asks_names(chosen: Mapping[str, Act]) -> bool:
     """Checks whether an act queries the system's own name service, which queries our DNS responder inside."""
     return any(act.verb == "getaddrinfo" for act in chosen.values())
+
+
+def _given(observation: Observation, chosen: Mapping[str, Act], launch: Launch | None) -> Iterator[Given]:
+    """Yields the files that the acts need. A launch may open a file of any act of the call."""
+    yield from (given for act in chosen.values() for given in act.given)
+    if launch is not None:
+        yield from (given for act_id, files in observation.given.items() if act_id != CONFIGURED for given in files)
 
 
 def _looks(observation: Observation, chosen: Mapping[str, Act]) -> list[str]:
@@ -197,7 +217,10 @@ def _inner(observation: Observation, chosen: Mapping[str, Act], paths: Paths) ->
     return ('"$PY"', "-I", "-S", '"$PROBE"', "again", '"$PLAN"'), before
 
 
-def _run(observation: Observation, inner: Sequence[str], paths: Paths, *, stdin: bytes, interrupt: bool) -> list[str]:
+def _run(
+    observation: Observation, inner: Sequence[str], paths: Paths, *, stdin: bytes, before: Sequence[str]
+) -> list[str]:
+    """Returns lines that make the call. `before`: the words of a program that starts it."""
     own = PROBE_WORDS if _probes(observation) else 0
     outer = list(paths.words(observation.argv[: len(observation.argv) - own]))
     if _calls_codex(observation):
@@ -208,10 +231,17 @@ def _run(observation: Observation, inner: Sequence[str], paths: Paths, *, stdin:
     words = " ".join([*outer, *inner, *((f"{shared_dirs.LOCK}<&-",) if _calls_codex(observation) else ())])
     given = (b"go\n" if '"$PLAN"' in inner else b"") + stdin
     feed = f"echo {base64.b64encode(given).decode()} | base64 -d |" if given else ""
-    limit = "timeout -s INT 2 " if interrupt else ""
+    if not feed and '"$R/caller.py"' in before:
+        feed = ": |"
     return [
         f"cd {paths.word(observation.cwd)} || exit 1",
-        "\n".join([f"{feed} {limit}env -i \\".lstrip(), *(f"  {variable} \\" for variable in variables), f"  {words}"]),
+        "\n".join(
+            [
+                " ".join(filter(None, (feed, *before, "env -i \\"))),
+                *(f"  {variable} \\" for variable in variables),
+                f"  {words}",
+            ]
+        ),
         "code=$?",
         "printf '\\n== exit code %s\\n' \"$code\"",
     ]

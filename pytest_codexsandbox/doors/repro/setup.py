@@ -51,6 +51,9 @@ while True:
     else:
         one, _ = listener.accept()
         data = one.recv(65536)
+        if not data:  # a connection that was left open, and not used
+            one.close()
+            continue
         if kind == "dns-tcp":
             told = answer(data[2:])
             one.sendall(len(told).to_bytes(2, "big") + told)

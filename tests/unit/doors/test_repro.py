@@ -12,7 +12,7 @@ from pytest_codexsandbox.doors.repro.shell_commands import VERBS, in_words
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.doors.support.observe import observe
 from pytest_codexsandbox.guest import probe
-from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.act import Act, Call, Given, Launch
 from pytest_codexsandbox.model.command import CommandResult
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES, ROOTS
@@ -102,6 +102,23 @@ def test_a_call_of_its_own_is_shown_with_its_words_and_its_input() -> None:
     seen = recorded({}, call=Call(argv=("sh", "-c", "cat > @ROOT0@/x")))
     script = repro_script(seen, stdin=b"said\n")
     assert "sh -c 'cat > '\"$W\"/root0/x" in script and "echo c2FpZAo= | base64 -d |" in script
+
+
+def test_how_a_caller_starts_and_ends_a_call_is_repeated() -> None:
+    acts = {"p.q/w": Act(verb="beat", params={"seconds": 20})}
+    seen = recorded(acts)
+    left_open = Call(launch=Launch(descriptors=("folder:@OUTSIDE@", "unix:@UNIX@"), stdin_file="@OUTSIDE@/in"))
+    script = repro_script(seen, acts=acts, call=left_open)
+    assert (
+        'first=210 limit=60 open=folder:"$W"/outside open=unix:"$R"/listener.sock stdin="$W"/outside/in -- env -i'
+        in script
+    )
+    assert "listener.py" in script and "signal=" not in script
+    alone = Call(interrupt_after=0.2, launch=Launch(signal=15, signal_alone=True))
+    script = repro_script(seen, acts=acts, call=alone)
+    assert "signal=15 after=0.2 to=codex -- env -i" in script and "timeout -s" not in script
+    plain = repro_script(seen, acts=acts, call=Call(interrupt_after=0.2))
+    assert "caller.py" not in plain and "timeout -s INT 2 env -i" in plain
 
 
 def test_the_control_is_shown_without_codex() -> None:
