@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -31,7 +32,9 @@ from pytest_codexsandbox.harness.backends import (
 )
 from pytest_codexsandbox.harness.codex_resolver import CodexResolver
 from pytest_codexsandbox.harness.observation_cache import open_observations
+from pytest_codexsandbox.harness.option_defaults import REPORT_DIR
 from pytest_codexsandbox.harness.worker_resources import WorkerOptions
+from pytest_codexsandbox.journal.run_folders import find_runs
 from pytest_codexsandbox.matrix.axis_files import DISTROS, SHIPPED
 from pytest_codexsandbox.matrix.container_cells import of_values
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
@@ -49,6 +52,7 @@ from pytest_codexsandbox.releases.store import Store
 from pytest_codexsandbox.releases.user_binaries import candidate
 from pytest_codexsandbox.reports.headlines import plural
 from pytest_codexsandbox.system import pip, process
+from pytest_codexsandbox.system.disk_use import disk_use, in_words
 
 EXAMPLES: Final = (
     "codexsandbox doctor",
@@ -64,6 +68,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--codex-bin", type=filled, metavar="[LABEL=]PATH[@AS-VERSION]", help="in place of the installed Codex"
     )
+    parser.add_argument("--report-dir", type=filled, metavar="DIR", default=REPORT_DIR, help="where runs left reports")
     parser.add_argument("--offline", action="store_true", help="do not ask pip and npm")
     parser.add_argument("--json", action="store_true", help="for programs")
 
@@ -90,6 +95,7 @@ def _findings(options: argparse.Namespace) -> Iterator[DoctorFinding]:
     else:
         yield from of_codex(spec)
     yield _cache()
+    yield of_runs(Path(options.report_dir))
     yield from _sources(offline=options.offline)
     yield from of_backends(None if spec is None else partial(in_environment, spec))
 
@@ -187,12 +193,23 @@ def _cache() -> DoctorFinding:
         )
     store = Store(folder)
     held, releases = (store.entries(), store.releases()) if folder.is_dir() else ((), ())
-    size = sum(entry.size for entry in held) / 1e9
+    size, used = sum(entry.size for entry in held), disk_use(folder)
     return DoctorFinding(
         what="cache",
         answer="yes",
-        why=f"{folder}: {plural(len(releases), 'release')}, {size:.1f} GB; {free:.0f} GB free",
+        why=f"{folder}: {in_words(used)}, of which {plural(len(releases), 'release')} {in_words(size)}; "
+        f"{free:.0f} GB free",
+        disk_bytes=used,
     )
+
+
+def of_runs(folder: Path) -> DoctorFinding:
+    """Reports how many runs a report folder holds, and how large they are."""
+    runs = find_runs(folder)
+    used = sum(run.size for run in runs)
+    kept = f"{plural(len(runs), 'run')}, {in_words(used)}" if runs else "no runs"
+    prune = "; to remove older ones: codexsandbox sweep --runs, or --codex-keep-runs N" if runs else ""
+    return DoctorFinding(what="runs", answer="yes", why=f"{folder}: {kept}{prune}", disk_bytes=used)
 
 
 def _sources(*, offline: bool) -> Iterator[DoctorFinding]:

@@ -4,6 +4,7 @@ A run that ends by itself leaves nothing. One that was killed together with its 
 below the cache (half a download or half an image among them), and files in /tmp, also empty ones of Codex; one whose
 container engine died, containers and networks. `sweep` ends and removes them. It never touches a running run or
 files of other programs, and it keeps journals, reports, releases, images and volumes (`codexsandbox images prune`).
+With `--runs` it removes older runs as well, with their journals and reports. It touches no other folder beside them.
 """
 
 import argparse
@@ -15,18 +16,30 @@ from typing import Final
 from pytest_codexsandbox.environments.codex_leftovers import take_away
 from pytest_codexsandbox.environments.run_dirs import remove_owned
 from pytest_codexsandbox.environments.sweep import EnvironmentDir, find
+from pytest_codexsandbox.errors import InputError
+from pytest_codexsandbox.harness import option_values
 from pytest_codexsandbox.harness.backends import BackendFault, MissingPackage, load_backend, told_as_theirs
+from pytest_codexsandbox.harness.option_defaults import REPORT_DIR
+from pytest_codexsandbox.journal.run_folders import find_runs, prunable, prune
 from pytest_codexsandbox.protocols import Leftover
 from pytest_codexsandbox.registry import cache_folder, names, runs_folder
 from pytest_codexsandbox.releases.store import Store
+from pytest_codexsandbox.reports.headlines import plural
+from pytest_codexsandbox.system.disk_use import in_words
 
-EXAMPLES: Final = ("codexsandbox sweep", "codexsandbox sweep --dry-run", "codexsandbox sweep --report-dir ci-reports")
+EXAMPLES: Final = (
+    "codexsandbox sweep",
+    "codexsandbox sweep --dry-run",
+    "codexsandbox sweep --runs --keep 5",
+    "codexsandbox sweep --report-dir ci-reports",
+)
 LEAK: Final = 13
+_KEEP: Final = 20  # as many as durations are learned from
 _FORGOTTEN: Final = 24 * 3600  # seconds after which a run's folder without an owner counts as abandoned
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--report-dir", metavar="DIR", default=".codexsandbox", help="where runs left their reports")
+    parser.add_argument("--report-dir", metavar="DIR", default=REPORT_DIR, help="where runs left their reports")
     parser.add_argument(
         "--docker-host",
         metavar="URL",
@@ -34,12 +47,48 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="also look at this engine, e.g. ssh://build-1 (default: the one that docker would use)",
     )
+    parser.add_argument("--runs", action="store_true", help=f"also remove the runs in DIR but the newest {_KEEP}")
+    parser.add_argument("--keep", metavar="N", help=f"with --runs: how many stay (default: {_KEEP})")
     parser.add_argument(
         "--dry-run", action="store_true", help=f"list the leftovers, remove nothing; exit code {LEAK} if any"
     )
 
 
 def run(options: argparse.Namespace) -> int:
+    keep = _keep(options)
+    code = _leftovers(options)
+    return code if keep is None else max(code, _runs(Path(options.report_dir), keep, dry_run=options.dry_run))
+
+
+def _keep(options: argparse.Namespace) -> int | None:
+    """Returns how many runs stay; None for all of them."""
+    if options.keep is not None and not options.runs:
+        raise InputError("--keep says how many runs stay, and none are swept", next_step="add --runs")
+    kept = option_values.keep_runs(options.keep, where="--keep")
+    return None if not options.runs else _KEEP if kept is None else kept
+
+
+def _runs(folder: Path, keep: int, *, dry_run: bool) -> int:
+    """Removes older runs. They are no leak, so that a dry run ends with 0."""
+    for run in find_runs(folder)[keep:]:
+        if run.kept:
+            print(f"kept     {run.path}: {run.kept}")
+    if dry_run:
+        older = prunable(folder, keep=keep)
+        for run in older:
+            print(f"older    {run.path} ({in_words(run.size)})")
+        print(f"{plural(len(older), 'older run')}, {in_words(sum(run.size for run in older))}, would be removed")
+        return 0
+    pruned = prune(folder, keep=keep)
+    for one in pruned:
+        told = f"{one.run.path} ({in_words(one.run.size)})"
+        print(f"removed  {told}" if not one.left else f"stays    {told}: {'; '.join(one.left[:3])}")
+    gone = [one.run for one in pruned if not one.left]
+    print(f"{plural(len(gone), 'older run')}, {in_words(sum(run.size for run in gone))}, removed")
+    return LEAK if len(gone) < len(pruned) else 0
+
+
+def _leftovers(options: argparse.Namespace) -> int:
     store, runs = Store(cache_folder()), runs_folder()
     store.refuse_unreadable()
     files = [*store.orphans(), *_forgotten(cache_folder() / "homes")]

@@ -42,6 +42,15 @@ def pairs(text: str | None) -> int | None:
     return _PAIRS[text.strip()]
 
 
+def keep_runs(text: str | None, *, where: str) -> int | None:
+    """Returns how many runs stay; None if the option is not given."""
+    if text is None:
+        return None
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", str(text).strip()):
+        raise InputError(f"{text!r} is not a number of runs", where=where, why="1 or more: the last run always stays")
+    return int(text)
+
+
 def budget(text: str | None) -> Budget | None:
     if text is None:
         return None

@@ -4,6 +4,7 @@ A full disk must not end a run. What could not be written is kept in `fault`, an
 line. The ledger then does not add up, because the results are missing from it.
 """
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -54,6 +55,8 @@ class JournalWriter:
         with os_errors_as(InputError, "the journal cannot be written", where=path, next_step=next_step):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # shows `run_folders` that the run is running
         journal = cls(path, descriptor)
         journal.write(run_line)
         return journal

@@ -14,4 +14,5 @@ class DoctorFinding(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer
     why: str
     fix: str = ""
+    disk_bytes: int | None = None  # on the disk, where the thing is a folder of the harness
     needed: bool = False  # without it nothing can be measured

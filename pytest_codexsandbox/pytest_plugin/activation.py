@@ -13,6 +13,7 @@ from pytest_codexsandbox.pytest_plugin.controller import Controller
 from pytest_codexsandbox.pytest_plugin.prefetch import Prefetcher
 from pytest_codexsandbox.pytest_plugin.recorder import Recorder
 from pytest_codexsandbox.pytest_plugin.run import get_run
+from pytest_codexsandbox.pytest_plugin.run_pruning import RunPruner
 from pytest_codexsandbox.pytest_plugin.terminal_filter import TerminalFilter
 from pytest_codexsandbox.system.signals import sigterm_as_interrupt
 
@@ -20,6 +21,7 @@ CONTROLLER: Final = "codexsandbox-controller"
 QUIET: Final = "codexsandbox-quiet"
 RECORDING: Final = "codexsandbox-recording"
 CHANGING: Final = "codexsandbox-changing"
+PRUNING: Final = "codexsandbox-pruning"
 EXIT_STATUS: Final = "codexsandbox-exit-status"
 
 
@@ -43,7 +45,9 @@ def activate(config: pytest.Config, collection: str) -> None:
     if run.only_shipped:
         _select_as_typed(config)
     if not run.is_worker:
-        _register(manager, Controller(config), CONTROLLER)
+        controller = Controller(config)
+        _register(manager, controller, CONTROLLER)
+        _register(manager, RunPruner(run, controller), PRUNING)
         _register(manager, TerminalFilter(), QUIET)
         sigterm_as_interrupt()
     if run.is_worker or not _distributes(config):

@@ -45,6 +45,8 @@ _OPTIONS: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
      "write reports beside the journal: html, markdown, json, or another installed format (codexsandbox report --help "
      "lists them)"),
     ("report-dir", {"metavar": "DIR"}, "string", "where runs leave journal and reports (default: .codexsandbox)"),
+    ("keep-runs", {"metavar": "N"}, "string",
+     "after a run, remove older runs from that folder, so that the newest N stay (default: all stay)"),
     ("expectations", {"action": "append", "metavar": "FILE"}, "linelist",
      "known deviations as TOML, beside the shipped ones; strict: a healed one is an error"),
     ("strict", {"action": "store_true", "default": None}, "bool",

@@ -1,14 +1,11 @@
 """Run folder: holds the journal, reports and repros of a run, below the folder that the user names."""
 
-import re
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 from pytest_codexsandbox.errors import InputError
-
-_NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(-\d+)?")
+from pytest_codexsandbox.journal.run_folders import NAME
 
 
 def fresh(parent: Path) -> Path:
@@ -37,6 +34,6 @@ def pass_over(parent: Path) -> None:
     """Makes git ignore a folder that holds runs and nothing else. A folder with anything of the user's is left alone:
     `--codex-report-dir .` hides no project."""
     with suppress(OSError):
-        if all(_NAME.fullmatch(path.name) for path in parent.iterdir()):
+        if all(NAME.fullmatch(path.name) for path in parent.iterdir()):
             with (parent / ".gitignore").open("x") as file:
                 file.write("*\n")

@@ -28,6 +28,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     expectations: tuple[Path, ...]
     strict: bool
     timeout_scale: float
+    keep_runs: int | None = None  # None: all
     pairs: int | None = None  # 0: every combination; None: as the matrix file says
     budget: Budget | None = None
     docker_hosts: tuple[str, ...] = ()
@@ -54,6 +55,7 @@ def settings(config: pytest.Config) -> Settings:
         expectations=tuple(base(config, "expectations") / name for name in _lines(config, "expectations")),
         strict=_switch(config, "strict"),
         timeout_scale=_scale(config),
+        keep_runs=option_values.keep_runs(_either(config, "keep-runs"), where="--codex-keep-runs"),
         pairs=option_values.pairs(_either(config, "pairs")),
         budget=option_values.budget(_either(config, "budget")),
         docker_hosts=option_values.hosts(_words(config, "docker-hosts")),

@@ -271,6 +271,28 @@ def test_journals_stay(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (report / "journal.ndjson").exists()
 
 
+def test_older_runs_are_removed_where_they_are_asked_for(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reports = cache / ".codexsandbox"
+    names = [f"2026-01-0{day}T00-00-00" for day in range(1, 4)]
+    for name in names:
+        (reports / name).mkdir(parents=True)
+        (reports / name / "journal.ndjson").write_text(f'{{"line":"run","id":"{name}"}}\n{{"line":"end"}}\n')
+    words = ["sweep", "--runs", "--report-dir", str(reports)]
+    assert main([*words, "--keep", "1", "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert f"older    {reports / names[0]} (" in shown and "2 older runs, 0.0 MB, would be removed" in shown
+    assert len(list(reports.iterdir())) == 3
+    assert main(words) == 0 and len(list(reports.iterdir())) == 3  # the default keeps 20
+    assert main([*words, "--keep", "2"]) == 0
+    assert f"removed  {reports / names[0]} (" in capsys.readouterr().out
+    assert sorted(path.name for path in reports.iterdir()) == names[1:]
+
+
+@pytest.mark.parametrize("words", [["--keep", "3"], ["--runs", "--keep", "0"], ["--runs", "--keep", "x"]])
+def test_a_number_that_means_nothing_is_refused(cache: Path, words: list[str]) -> None:
+    assert main(["sweep", *words]) == 4
+
+
 def test_an_owner_file_of_another_program_is_left_alone(cache: Path) -> None:
     other = cache / "runs" / "other"
     other.mkdir(parents=True)

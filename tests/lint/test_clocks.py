@@ -12,6 +12,7 @@ ALLOWED = {
     "pytest_codexsandbox/commands/sweep.py",
     "pytest_codexsandbox/environments/container/portable_python.py",
     "pytest_codexsandbox/environments/container/ssh_tunnel.py",
+    "pytest_codexsandbox/journal/run_folders.py",
 }
 
 

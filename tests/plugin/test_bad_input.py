@@ -36,6 +36,8 @@ def _script(folder: Path, text: str) -> str:
         (["--codex-bin=x=/bin/true", "--codex-bin=x=/bin/false"], ["x"]),
         (["--codex-expectations=gone.toml"], ["gone.toml"]),
         (["--codex-pairs=4"], ["'4'", "--codex-pairs"]),
+        (["--codex-keep-runs=0"], ["'0'", "--codex-keep-runs", "1 or more"]),
+        (["--codex-keep-runs=all"], ["'all'", "--codex-keep-runs"]),
         (["--codex-budget=soon"], ["'soon'", "10m"]),
         (["--codex-docker-hosts=build2"], ["'build2'", "ssh://"]),
         (["-p", "no:codexsandbox-recording"], ["codexsandbox-recording"]),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.commands import doctor
-from pytest_codexsandbox.commands.doctor import _cache, of_backends, of_start
+from pytest_codexsandbox.commands.doctor import _cache, of_backends, of_runs, of_start
 from pytest_codexsandbox.commands.doctor_findings import as_text
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.harness import backends
@@ -60,6 +60,24 @@ def test_a_cache_below_a_folder_that_may_not_be_looked_into_is_a_no(monkeypatch:
     monkeypatch.setattr("os.access", lambda path, mode: False)
     found = _cache()
     assert found.answer == "no" and found.why.startswith("/proc/closed/cache ")
+
+
+def test_the_disk_use_of_cache_and_runs_is_told_in_words_and_bytes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache" / "images").mkdir(parents=True)
+    (tmp_path / "cache" / "images" / "x").write_bytes(b"x" * 3_000_000)
+    found = _cache()
+    assert found.disk_bytes is not None and 3_000_000 <= found.disk_bytes < 3_500_000
+    assert "3.0 MB, of which 0 releases 0.0 MB" in found.why
+    run = tmp_path / "reports" / "2026-01-01T00-00-00"
+    run.mkdir(parents=True)
+    (run / "journal.ndjson").write_text('{"line":"run","id":"2026-01-01T00-00-00"}\n' + " " * 2_000_000)
+    found = of_runs(tmp_path / "reports")
+    assert found.disk_bytes is not None and 2_000_000 <= found.disk_bytes < 2_500_000
+    assert "1 run, 2.0 MB" in found.why and "sweep --runs" in found.why
+    assert "no runs" in of_runs(tmp_path / "none").why
 
 
 def test_in_a_container_a_sandbox_is_not_needed() -> None:
