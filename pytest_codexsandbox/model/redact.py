@@ -2,10 +2,15 @@
 
 The same rules work on text and on a line of JSON: no pattern can match a closing quote or half of an escape, so JSON
 stays JSON. A rule is tried only where one of its hints occurs, because nearly every line has none.
+
+A value of a variable with a secret's name is registered, so that it is replaced wherever it stands alone. It must have
+eight characters, among them a digit or a capital letter: so no plain word of a journal is ever replaced.
 """
 
 import hashlib
+import json
 import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 MARK: Final = "[redacted]"
@@ -31,21 +36,68 @@ _NAMED: Final = (
     rf"((?<![A-Za-z0-9_])(?:{_NAME}|{_LOWER})=)[^\s\"'\\;&|,)]+",  # NAME=value
 )
 
+_FLAGS: Final = (  # --token VALUE, --token=VALUE; as words of a list in JSON or Python too
+    ("-token", "-secret", "-passw", "-key", "-api", "-credential"),
+    r"(?<![A-Za-z0-9_-])(--(?:[a-z]+-)*(?:token|secret|password|passwd|(?:api|access|private)-?key|credentials?)"
+    r"(?:=|\s+|\\?[\"']\s*,\s*\\?[\"']))(?!-)[^\s\"'\\,;&|)]+",
+)
+_SECRET_NAME: Final = re.compile(rf"{_NAME}|{_LOWER}", re.IGNORECASE)
+_REGISTRABLE: Final = re.compile(r"(?![/~@])(?=.*[0-9A-Z])[!-~]{8,4096}")
+
 _TEXT = [(hints, re.compile(pattern)) for hints, pattern in _RULES]
 _TEXT_NAMED = [re.compile(pattern, re.DOTALL) for pattern in _NAMED]
 _BYTES = [(tuple(hint.encode() for hint in hints), re.compile(pattern.encode())) for hints, pattern in _RULES]
 _BYTES_NAMED = [re.compile(pattern.encode(), re.DOTALL) for pattern in _NAMED]
+_TEXT_FLAGS = re.compile(_FLAGS[1])
+_BYTES_FLAGS = re.compile(_FLAGS[1].encode())
+_BYTES_FLAG_HINTS = tuple(hint.encode() for hint in _FLAGS[0])
+_registered: dict[str, tuple[bytes, ...]] = {}  # value → its spellings in JSON; the longest first
 _BYTES_HINTS = tuple(hint.encode() for hint in _NAMED_HINTS)
 
 
+def register(variables: Mapping[str, str]) -> None:
+    """Registers the values of variables that have a secret's name, for this process."""
+    for name, value in variables.items():
+        if value not in _registered and _SECRET_NAME.fullmatch(name) and _REGISTRABLE.fullmatch(value):
+            _registered[value] = _spellings(value)
+            ordered = sorted(_registered.items(), key=lambda pair: len(pair[0]), reverse=True)
+            _registered.clear()
+            _registered.update(ordered)
+
+
+def _spellings(value: str) -> tuple[bytes, ...]:
+    """Returns the value as it stands in JSON, and in JSON that is itself text in JSON."""
+    once = json.dumps(value)[1:-1]
+    return tuple(dict.fromkeys(text.encode() for text in (json.dumps(once)[1:-1], once)))
+
+
 def redact(text: str) -> str:
-    """Returns `text` with every value that looks like a credential replaced."""
+    """Returns `text` with every value that looks like a credential, or is a registered one, replaced."""
+    for value in _registered:
+        text = text.replace(value, MARK)
+    return redact_lookalikes(text)
+
+
+def redact_words(words: Sequence[str]) -> tuple[str, ...]:
+    """Redacts the words of a command. The word after a flag such as --token is its value."""
+    flagged = (False, *(bool(_TEXT_FLAGS.fullmatch(f"{word} x")) for word in words))
+    return tuple(
+        MARK if after_flag and not word.startswith("-") else redact(word)
+        for word, after_flag in zip(words, flagged, strict=False)
+    )
+
+
+def redact_lookalikes(text: str) -> str:
+    """Returns `text` with every value that looks like a credential replaced. Registered values stay: a user's own test
+    reads them in the output of its command, and may assert that they are not there."""
     for hints, pattern in _TEXT:
         if any(hint in text for hint in hints):
             text = pattern.sub(MARK, text)
     if any(hint in text for hint in _NAMED_HINTS):
         for pattern in _TEXT_NAMED:
             text = pattern.sub(rf"\1{MARK}", text)
+    if any(hint in text for hint in _FLAGS[0]):
+        text = _TEXT_FLAGS.sub(rf"\1{MARK}", text)
     return text
 
 
@@ -60,12 +112,23 @@ def nameable(name: str) -> str:
     return name if redact(name) == name else f"redacted-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
+def redact_registered(data: bytes) -> bytes:
+    """Replaces the registered values in JSON. Only the process of a test knows those of its calls."""
+    for spellings in _registered.values():
+        for spelled in spellings:
+            data = data.replace(spelled, MARK.encode())
+    return data
+
+
 def redact_json(line: bytes) -> bytes:
     """Redacts a line of JSON in its encoded form."""
+    line = redact_registered(line)
     for hints, pattern in _BYTES:
         if any(hint in line for hint in hints):
             line = pattern.sub(MARK.encode(), line)
     if any(hint in line for hint in _BYTES_HINTS):
         for pattern in _BYTES_NAMED:
             line = pattern.sub(rb"\1" + MARK.encode(), line)
+    if any(hint in line for hint in _BYTES_FLAG_HINTS):
+        line = _BYTES_FLAGS.sub(rb"\1" + MARK.encode(), line)
     return line

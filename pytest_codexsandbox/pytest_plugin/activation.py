@@ -1,17 +1,20 @@
 """Activation: registers the plugin's parts. A worker collects and records, a controller writes the journal; a single
 process does both."""
 
+import os
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from pytest_codexsandbox.errors import CodexSandboxError
+from pytest_codexsandbox.model.redact import register
 from pytest_codexsandbox.pytest_plugin import suite_fixtures
 from pytest_codexsandbox.pytest_plugin.collection import Collector
 from pytest_codexsandbox.pytest_plugin.controller import Controller
 from pytest_codexsandbox.pytest_plugin.prefetch import Prefetcher
 from pytest_codexsandbox.pytest_plugin.recorder import Recorder
+from pytest_codexsandbox.pytest_plugin.report_redaction import ReportRedactor
 from pytest_codexsandbox.pytest_plugin.run import get_run
 from pytest_codexsandbox.pytest_plugin.run_pruning import RunPruner
 from pytest_codexsandbox.pytest_plugin.terminal_filter import TerminalFilter
@@ -21,11 +24,13 @@ CONTROLLER: Final = "codexsandbox-controller"
 QUIET: Final = "codexsandbox-quiet"
 RECORDING: Final = "codexsandbox-recording"
 CHANGING: Final = "codexsandbox-changing"
+REDACTION: Final = "codexsandbox-redaction"
 PRUNING: Final = "codexsandbox-pruning"
 EXIT_STATUS: Final = "codexsandbox-exit-status"
 
 
 def activate(config: pytest.Config, collection: str) -> None:
+    register(os.environ)  # in every process: a worker measures, and the controller writes
     try:
         run = get_run(config)
         suite_fixtures.register(config.pluginmanager)
@@ -52,6 +57,7 @@ def activate(config: pytest.Config, collection: str) -> None:
         sigterm_as_interrupt()
     if run.is_worker or not _distributes(config):
         _register(manager, Collector(config), collection)
+        _register(manager, ReportRedactor(), REDACTION)
         _register(manager, Recorder(config), RECORDING)
         _register(manager, Prefetcher(config), CHANGING)
 

@@ -18,10 +18,12 @@ from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.private_paths import HOME, PrivatePaths
 from pytest_codexsandbox.model.record import Diagnosis, Record
+from pytest_codexsandbox.model.redact import redact
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.pytest_plugin import report_payload
 from pytest_codexsandbox.pytest_plugin.collection import KEY
 from pytest_codexsandbox.pytest_plugin.fixtures import FAULT, LOST, NOT_APPLICABLE, TRIAL
+from pytest_codexsandbox.pytest_plugin.report_redaction import redact_report
 from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run
 from pytest_codexsandbox.pytest_plugin.terminal_filter import TOLD
 from pytest_codexsandbox.pytest_plugin.worker_files import is_stopped
@@ -60,6 +62,7 @@ class Recorder:
             if record.suite == USER and report.failed and report.when == "call" and not _is_ours(call):
                 report.longrepr = traceback or report.longrepr  # pytest explains a user's own assertion better
             setattr(report, TOLD, record.suite != USER)
+            redact_report(report)
             self._attach(item, record)
         events = self.run.events
         if record is not None or events.pending.lines:
@@ -179,7 +182,7 @@ class Recorder:
         target = self.run.folder / repro_name(record.key)
         try:
             target.parent.mkdir(mode=0o700, exist_ok=True)
-            target.write_text(script, encoding="utf-8")
+            target.write_text(redact(script), encoding="utf-8")
         except OSError:
             return ""
         return str(repro_name(record.key))

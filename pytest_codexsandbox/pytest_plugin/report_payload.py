@@ -8,6 +8,7 @@ import msgspec
 from pytest_codexsandbox.journal.store import spelled
 from pytest_codexsandbox.model.journal_lines import Line, ResultLine
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.redact import redact_registered
 
 ATTRIBUTE: Final = "codexsandbox"
 
@@ -23,7 +24,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 
 def put(report: object, payload: Payload) -> None:
     """Attaches the payload as text, which survives every way in which a report may travel."""
-    setattr(report, ATTRIBUTE, _encoded(payload).decode())
+    setattr(report, ATTRIBUTE, redact_registered(_encoded(payload)).decode())
 
 
 def _encoded(payload: Payload) -> bytes:

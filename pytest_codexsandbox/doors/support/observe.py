@@ -28,7 +28,7 @@ from pytest_codexsandbox.model.generator import GeneratedFile
 from pytest_codexsandbox.model.observation import Observation, OutsideView, look_key
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.printed_text import text_of, text_of_end
-from pytest_codexsandbox.model.redact import redact
+from pytest_codexsandbox.model.redact import redact, redact_lookalikes, redact_words, register
 from pytest_codexsandbox.protocols import Door, Environment, Subject
 
 TEXT_LIMIT: Final = 64 * 1024
@@ -111,6 +111,7 @@ class _Take:
 
     def prepare(self, subject: Subject, call: Call) -> Command:
         """Prepares everything up to the start: the command, the world's files, and the survey before the call."""
+        register(call.env)
         inner = fill(self.world, call.argv, FORBIDDEN) if call.argv else (*self._probe(), *call.words)
         made = self._door.command(subject, self._policy, self.world, inner, call)
         probe = {} if call.argv else {"probe_nonce": self._nonce, "probe_argv": inner}
@@ -180,8 +181,8 @@ class _Take:
 
     def _given(self) -> Iterator[tuple[str, tuple[Given, ...]]]:
         """Yields the created files, by the act that needs them; credentials are removed."""
-        yield from ((act_id, act.given) for act_id, act in self._filled.items())
-        yield CONFIGURED, tuple(msgspec.structs.replace(laid, content=redact(laid.content)) for laid in self._laid)
+        for act_id, given in (*((act_id, act.given) for act_id, act in self._filled.items()), (CONFIGURED, self._laid)):
+            yield act_id, tuple(msgspec.structs.replace(one, content=redact(one.content)) for one in given)
 
     def not_started(self, call: Call, lacking: Unavailable) -> Observation:
         nothing = hashlib.sha256(b"").hexdigest()
@@ -217,12 +218,12 @@ class _Take:
         """
         words, own = self._command.argv, len(self._command.probe_argv)
         if not own:
-            return tuple(map(redact, words))
+            return redact_words(words)
         kept = {
             act_id: msgspec.structs.replace(act, params=_without(act.params)) for act_id, act in self._filled.items()
         }
         probe = (*words[-own:][:PLAN_AT], plan_word(kept))
-        return (*map(redact, words[:-own]), *probe, *map(_shortened, words[-own:][PLAN_AT + 1 :]))
+        return (*redact_words(words[:-own]), *probe, *map(_shortened, words[-own:][PLAN_AT + 1 :]))
 
     def _survey(self) -> OutsideView:
         """Surveys the world. The agent plants files last, so that they cannot be mistaken for the command's work."""
@@ -266,7 +267,10 @@ def _without(value: Any) -> Any:
         return redact(value)
     if isinstance(value, Mapping):
         return {key: _without(held) for key, held in value.items()}
-    return [_without(held) for held in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        words = all(isinstance(held, str) for held in value)
+        return list(redact_words(value)) if words else [_without(held) for held in value]
+    return value
 
 
 def _shortened(word: str) -> str:
@@ -285,7 +289,9 @@ def _machine_error(ended: CommandResult) -> str:
 
 
 def _shown(look: PathState, path: str) -> PathState:
-    return msgspec.structs.replace(look, path=path, text=redact(look.text), link=redact(look.link))
+    return msgspec.structs.replace(
+        look, path=path, text=redact_lookalikes(look.text), link=redact_lookalikes(look.link)
+    )
 
 
 def _clean(row: ActResult) -> ActResult:
@@ -294,8 +300,8 @@ def _clean(row: ActResult) -> ActResult:
         row,
         errno=row.errno[:80],
         step=row.step[:80],
-        value=redact(row.value[:TEXT_LIMIT]),
-        detail=redact(row.detail[:ROW_DETAIL]),
+        value=redact_lookalikes(row.value[:TEXT_LIMIT]),
+        detail=redact_lookalikes(row.detail[:ROW_DETAIL]),
     )
 
 
@@ -303,11 +309,11 @@ def _bounded(data: bytes) -> str:
     """Returns at most TEXT_LIMIT characters, from both ends, since a failure is often printed last."""
     half, more = TEXT_LIMIT // 2 - 40, 1024  # `more`: a credential at the cut is still seen whole
     if len(data) <= TEXT_LIMIT:
-        text = redact(text_of(data))
+        text = redact_lookalikes(text_of(data))
         if len(text) <= TEXT_LIMIT:
             return text
         head = tail = text  # escapes are longer than the bytes that they show
     else:
-        head = redact(text_of(data[: half + more], whole=False))
-        tail = redact(text_of_end(data[-half - more :]))
+        head = redact_lookalikes(text_of(data[: half + more], whole=False))
+        tail = redact_lookalikes(text_of_end(data[-half - more :]))
     return f"{head[:half]}\n... the middle of {len(data):,} bytes is left out ...\n{tail[-half:]}"

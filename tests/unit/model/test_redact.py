@@ -6,7 +6,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_codexsandbox.model.redact import MARK, nameable, redact, redact_bytes, redact_json
+from pytest_codexsandbox.model.redact import (
+    MARK,
+    nameable,
+    redact,
+    redact_bytes,
+    redact_json,
+    redact_lookalikes,
+    redact_words,
+    register,
+)
 
 # Put together at run time, so that no scanner takes this file for a leak.
 TOKENS = [
@@ -102,3 +111,62 @@ def test_a_name_is_what_it_was_or_a_digest_that_stays() -> None:
 def test_bytes_that_are_no_text_are_redacted_at_a_credential() -> None:
     token = b"sk-" + b"Ab1" * 12
     assert redact_bytes(b"\xff\x00 " + token + b" \xfe") == b"\xff\x00 [redacted] \xfe"
+
+
+FLAGGED = [
+    ("tool --token hunter2 --out x", "tool --token [redacted] --out x"),
+    ("tool --api-key=hunter2", "tool --api-key=[redacted]"),
+    ('["tool", "--github-token", "hunter2", "x"]', '["tool", "--github-token", "[redacted]", "x"]'),
+    ("('tool', '--password', 'hunter2')", "('tool', '--password', '[redacted]')"),
+    ("error: unexpected argument '--password' found", "error: unexpected argument '--password' found"),
+    ("--max-tokens 100 --tokenizer fast --token --out", "--max-tokens 100 --tokenizer fast --token --out"),
+]
+
+
+@pytest.mark.parametrize(("text", "shown"), FLAGGED)
+def test_the_value_of_a_flag_is_known_by_the_flag(text: str, shown: str) -> None:
+    assert redact(text) == shown
+    line = redact_json(json.dumps({"invocation": text}).encode())
+    assert json.loads(line) == {"invocation": shown}
+
+
+def test_the_word_after_a_flag_is_its_value() -> None:
+    assert redact_words(("tool", "--token", "hunter2", "x")) == ("tool", "--token", MARK, "x")
+    assert redact_words(("--token", "--out", "x")) == ("--token", "--out", "x")
+    assert redact_words(["--token"]) == ("--token",)
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_codexsandbox.model.redact._registered", {})
+
+
+@pytest.mark.usefixtures("registered")
+def test_the_value_of_a_secret_variable_is_replaced_where_it_stands_alone() -> None:
+    values = {"MY_API_KEY": "Quagga7.plain", "service_token": 'Ze"bra\\8', "A_PASSWORD": "Quagga7.plain.longer"}
+    register(values)
+    for value in values.values():
+        assert redact(f"it says {value}.") == f"it says {MARK}."
+        for line in ({"saw": f"it says {value}."}, {"saw": json.dumps({"value": value})}):
+            made = redact_json(json.dumps(line).encode())
+            assert MARK in json.loads(made)["saw"] and json.dumps(value)[1:-1].encode() not in made
+        assert redact_lookalikes(value) == value
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"MY_TOKEN": "workspace-write"},
+        {"MY_TOKEN": "/home/me/Token1"},
+        {"MY_TOKEN": "Ab1"},
+        {"MY_TOKEN": "Two words 1"},
+        {"MY_TOKEN": ""},
+        {"MY_VALUE": "Quagga7.plain"},
+        {"MY_TOKEN_FILE": "Quagga7.plain"},
+    ],
+)
+def test_no_plain_word_path_or_other_variable_is_registered(variables: dict[str, str]) -> None:
+    register(variables)
+    (value,) = variables.values()
+    assert redact(f"a {value} b") == f"a {value} b"
