@@ -16,6 +16,7 @@ from pytest_codexsandbox.generators.environment_runner import EnvironmentRunner
 from pytest_codexsandbox.generators.local_dirs import LocalDirs, place
 from pytest_codexsandbox.generators.managed_block import CaseNotApplicable, ManagedBlock
 from pytest_codexsandbox.generators.private_dirs import PrivateDirs
+from pytest_codexsandbox.generators.repository_files import steers_git
 from pytest_codexsandbox.generators.runner import GeneratorCall, Runner
 from pytest_codexsandbox.generators.server_names import asks_for_a_name, named, server_names
 from pytest_codexsandbox.model.generator import (
@@ -296,7 +297,7 @@ def written(before: Files, outcome: GeneratorRun, name: str) -> GeneratedConfig:
     files = {
         path: GeneratedFile(content=state.content, mode=state.mode)
         for path, state in outcome.files.items()
-        if state.kind == "file" and (path == CONFIG or not _is_same(before.get(path), state))
+        if state.kind == "file" and (path == CONFIG or not _is_same(before.get(path), state)) and not steers_git(path)
     }
     return GeneratedConfig(files=files, argv=outcome.argv, env=outcome.env, unset=outcome.unset)
 

@@ -15,9 +15,10 @@ _ENV: Final = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_NO_COLOR": "
 
 
 def program() -> tuple[str, ...]:
-    """Returns pip of this Python, else the first on PATH; () when there is none."""
+    """Returns pip of this Python, else the first on PATH; () when there is none. -P: a file `pip.py` in the current
+    folder is no pip."""
     if find_spec("pip") is not None:
-        return (sys.executable, "-m", "pip")
+        return (sys.executable, "-P", "-m", "pip")
     found = shutil.which("pip3") or shutil.which("pip")
     return (found,) if found else ()
 

@@ -11,6 +11,14 @@ TWO_FILES = 'echo let through > "$1"; echo made > "$2"; test ! -e "$1"'
 SCRIPT = "@WORKSPACE@/run-me"
 # The refusal of the write outside is not this promise's finding: its error output goes nowhere.
 SIGNALS = 'grep "^Sig[BI]" /proc/self/status > "$2"; { echo let through > "$1"; } 2> /dev/null; test ! -e "$1"'
+# The control runs without a sandbox: git obeys no settings there but its own words, and looks for no repository above.
+NO_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
+NO_SETTINGS = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CEILING_DIRECTORIES": "@WORLD@",
+    "GIT_TERMINAL_PROMPT": "0",
+}
 MADE = {"inside": Act(verb="write", path=INSIDE)}
 
 
@@ -101,7 +109,7 @@ def test_a_copy_is_confined(trial: Trial) -> None:
     source=SOURCE,
     policies=(WORKSPACE_WRITE,),
     requires=("program:git",),
-    call=Call(argv=("git", "config", "--file", OUTSIDE, "let.through", "yes")),
+    call=Call(argv=("git", *NO_PROGRAMS, "config", "--file", OUTSIDE, "let.through", "yes"), env=NO_SETTINGS),
 )
 def test_git_is_confined(trial: Trial) -> None:
     """`git` writes no settings file outside.

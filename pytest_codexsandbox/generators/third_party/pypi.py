@@ -65,8 +65,9 @@ def _command(package: Package, place: Path, lock: Path | None, log: Path) -> Com
 
 
 def _compiling(place: Path) -> Command:
-    argv = (python(), "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash", str(place))
-    return Command(argv=argv, cwd=str(place), env=environ.copied(), timeout=PATIENCE, why="Python, compiling a tool")
+    # -I and a folder of the system: a package may hold a module `compileall`, and -m would run it.
+    argv = (python(), "-I", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash", str(place))
+    return Command(argv=argv, cwd="/", env=environ.copied(), timeout=PATIENCE, why="Python, compiling a tool")
 
 
 def _refused(package: Package, place: Path, stderr: bytes, log: Path) -> CodexSandboxError:

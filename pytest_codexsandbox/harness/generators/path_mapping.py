@@ -11,6 +11,7 @@ from typing import Final
 
 from pytest_codexsandbox.generators import file_store
 from pytest_codexsandbox.generators.checks import case_view
+from pytest_codexsandbox.generators.repository_files import steers_git
 from pytest_codexsandbox.model.generator import CONFIG, CaseRun, Files, GeneratedConfig, GeneratedFile, GeneratorRun
 from pytest_codexsandbox.model.world import World
 
@@ -31,13 +32,14 @@ def written(case_run: CaseRun, run: GeneratorRun, world: World) -> GeneratedConf
 
 
 def readable(case_run: CaseRun, files: Files) -> Iterator[tuple[str, bytes]]:
-    """Yields the files of the Codex home and of the workspace, and the configuration itself wherever a link leads."""
+    """Yields the files of the Codex home and of the workspace, and the configuration itself wherever a link leads.
+    Leaves out what git obeys."""
     config = case_view.config(files, case_run.world)
     if config.kind == "file":
         yield CONFIG, config.content
     for path, state in files.items():
         name = path.replace(_HOME, "@CODEX_HOME@/")
-        if name != CONFIG and name.startswith(LAID) and state.kind == "file":
+        if name != CONFIG and name.startswith(LAID) and state.kind == "file" and not steers_git(name):
             yield name, file_store.read(state)
 
 
