@@ -91,7 +91,7 @@ class DoorContract:
             finally:
                 environment.clear(world)
 
-    def test_what_the_caller_leaves_open_reaches_the_call_or_the_call_is_not_made(
+    def test_an_open_descriptor_reaches_the_call_or_the_call_is_refused(
         self, door: Door, environment: Environment, subject: Subject
     ) -> None:
         call = Call(launch=Launch(descriptors=("folder:@OUTSIDE@",)), timeout=GENEROUS)

@@ -280,7 +280,7 @@ def test_older_runs_are_removed_where_they_are_asked_for(cache: Path, capsys: py
     words = ["sweep", "--runs", "--report-dir", str(reports)]
     assert main([*words, "--keep", "1", "--dry-run"]) == 0
     shown = capsys.readouterr().out
-    assert f"older    {reports / names[0]} (" in shown and "2 older runs, 0.0 MB, would be removed" in shown
+    assert f"older    {reports / names[0]} (" in shown and "2 older runs" in shown
     assert len(list(reports.iterdir())) == 3
     assert main(words) == 0 and len(list(reports.iterdir())) == 3  # the default keeps 20
     assert main([*words, "--keep", "2"]) == 0

@@ -102,7 +102,7 @@ def test_git_in_a_promise_starts_no_program_of_a_repository(promise: Promise) ->
             assert env.get("GIT_CEILING_DIRECTORIES") == "@WORLD@"
 
 
-def test_what_installs_a_tool_runs_no_code_of_a_package(tmp_path: Path) -> None:
+def test_an_installer_runs_no_code_of_a_package(tmp_path: Path) -> None:
     package = package_of(TOOL)
     assert package is not None
     assert "--ignore-scripts" in npm._command("npm", "ci", tmp_path, tmp_path).argv

@@ -17,6 +17,6 @@ def test_the_page_has_rows() -> None:
 
 
 @pytest.mark.parametrize("attempt", ROWS)
-def test_what_holds_a_statement_exists(attempt: str) -> None:
+def test_each_named_module_exists(attempt: str) -> None:
     assert ROWS[attempt], "name a module or a test"
     assert [path for path in ROWS[attempt] if not (ROOT / path).is_file()] == []

@@ -248,7 +248,7 @@ LEAKS = {
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_what_the_caller_leaves_open_lets_the_same_through_again(
+def test_an_open_descriptor_lets_the_same_through_again(
     machine: Environment, codex: Subject, home: Path, kind: str
 ) -> None:
     act, launch, shown = LEAKS[kind]
@@ -272,7 +272,7 @@ def test_a_signal_to_codex_alone_leaves_the_same_processes(
     assert seen.survivors and not seen.finished, seen
     ended = show(repro_script(seen, acts=acts, call=call), home)
     said = ended.stdout.decode()
-    assert f"== signal {int(number)} to the Codex process alone" in said
+    assert f"== signal {int(number)} to" in said
     assert "still running: " in said and ended.exit == 128 + number, said
     (control,) = UnconfinedDoor().observe(machine, codex, QUIET, acts, call)
-    assert "no process is left" in show(repro_script(control, acts=acts, call=call), home).stdout.decode()
+    assert "still running" not in show(repro_script(control, acts=acts, call=call), home).stdout.decode()

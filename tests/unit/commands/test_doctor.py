@@ -62,9 +62,7 @@ def test_a_cache_below_a_folder_that_may_not_be_looked_into_is_a_no(monkeypatch:
     assert found.answer == "no" and found.why.startswith("/proc/closed/cache ")
 
 
-def test_the_disk_use_of_cache_and_runs_is_told_in_words_and_bytes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_disk_use_of_cache_and_runs_has_words_and_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CODEXSANDBOX_CACHE", str(tmp_path / "cache"))
     (tmp_path / "cache" / "images").mkdir(parents=True)
     (tmp_path / "cache" / "images" / "x").write_bytes(b"x" * 3_000_000)

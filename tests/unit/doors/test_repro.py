@@ -104,7 +104,7 @@ def test_a_call_of_its_own_is_shown_with_its_words_and_its_input() -> None:
     assert "sh -c 'cat > '\"$W\"/root0/x" in script and "echo c2FpZAo= | base64 -d |" in script
 
 
-def test_how_a_caller_starts_and_ends_a_call_is_repeated() -> None:
+def test_the_start_and_end_of_a_call_are_repeated() -> None:
     acts = {"p.q/w": Act(verb="beat", params={"seconds": 20})}
     seen = recorded(acts)
     left_open = Call(launch=Launch(descriptors=("folder:@OUTSIDE@", "unix:@UNIX@"), stdin_file="@OUTSIDE@/in"))

@@ -23,5 +23,5 @@ def test_any_other_file_is_kept(path: str) -> None:
 
 def test_they_do_not_come_with_the_files_of_a_run() -> None:
     files = {path: FileState(kind="file", content=b"x") for path in (*STEERS, *LEAVES)}
-    story = CaseRun(generator="g", case=ALONE, wish=Intent(), before={}, runs=())
+    story = CaseRun(generator="g", case=ALONE, intent=Intent(), before={}, runs=())
     assert {path for path, _ in readable(story, files)} == set(LEAVES)

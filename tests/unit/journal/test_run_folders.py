@@ -66,7 +66,7 @@ def test_a_run_that_began_to_run_after_it_was_listed_stays(tmp_path: Path, monke
     monkeypatch.setattr(run_folders, "prunable", lambda parent, keep: listed)
     run_dirs.take(folder)
     (one,) = prune(tmp_path, keep=0)
-    assert "an environment is in it" in one.left[0] and (folder / "repro" / "a.sh").exists()
+    assert "codexsandbox sweep" in one.left[0] and (folder / "repro" / "a.sh").exists()
 
 
 @pytest.mark.parametrize(("age", "stays"), [(UNFINISHED - 60, True), (UNFINISHED + 60, False)])
@@ -117,7 +117,7 @@ def test_a_run_with_something_mounted_below_stays(tmp_path: Path, monkeypatch: p
 def test_a_run_of_another_user_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path, DAYS[0])
     monkeypatch.setattr("os.getuid", lambda: 4711)
-    assert [run.kept for run in find_runs(tmp_path)] == ["it belongs to another user"]
+    assert "another user" in find_runs(tmp_path)[0].kept
 
 
 def test_without_locks_every_run_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

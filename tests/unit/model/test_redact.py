@@ -142,7 +142,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("registered")
-def test_the_value_of_a_secret_variable_is_replaced_where_it_stands_alone() -> None:
+def test_the_value_of_a_secret_variable_is_replaced_without_its_name() -> None:
     values = {"MY_API_KEY": "Quagga7.plain", "service_token": 'Ze"bra\\8', "A_PASSWORD": "Quagga7.plain.longer"}
     register(values)
     for value in values.values():
