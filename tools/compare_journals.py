@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.journal.store import FILE, read
+from pytest_codexsandbox.harness.replay import read
+from pytest_codexsandbox.journal.store import FILE
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 

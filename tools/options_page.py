@@ -4,7 +4,7 @@ codes."""
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from pytest_codexsandbox.harness import exit_code
+from pytest_codexsandbox.journal import exit_code
 from pytest_codexsandbox.matrix import load
 from pytest_codexsandbox.model.policy import POLICIES, Policy
 from pytest_codexsandbox.model.verdict import SIGNS, WORDS, Verdict

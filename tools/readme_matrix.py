@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from pytest_codexsandbox.journal.store import read
+from pytest_codexsandbox.harness.replay import read
 from pytest_codexsandbox.model.journal_lines import CallLine, EnvironmentLine, Line, PlanLine, ResultLine, SubjectLine
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.observation import Link, ProcReading
@@ -60,12 +60,15 @@ def kept() -> ReadJournal:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal.ndjson"
         path.write_bytes(gzip.decompress(KEPT.read_bytes()))
-        return read(path)
+        return replace(read(path), not_rejudged=())  # `keep` took a run that was judged again, and left out its calls
 
 
 def keep(journal: Path) -> None:
     """Keeps what the closing screen needs of a run, without paths, environments and outputs of its machine."""
-    lines = b"".join(msgspec.json.encode(line) + b"\n" for line in small(read(journal)))
+    found = read(journal)
+    if found.contradicted or found.not_rejudged:
+        raise ValueError(f"{journal} cannot be judged again: run once more")
+    lines = b"".join(msgspec.json.encode(line) + b"\n" for line in small(found))
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     KEPT.write_bytes(gzip.compress(lines, mtime=0))
 
@@ -88,7 +91,8 @@ def small(journal: ReadJournal) -> list[Line]:
 def _plan(plan: PlanLine) -> PlanLine:
     return replace(
         plan,
-        promises=tuple(replace(row, summary="", source="") for row in plan.promises),
+        content="",
+        promises=tuple(replace(row, summary="", source="", asked="") for row in plan.promises),
         generators=tuple(replace(row, spec=row.name, rows=()) for row in plan.generators),
     )
 
@@ -144,5 +148,5 @@ def _last(path: str) -> str:
 def _result(record: Record) -> Record:
     """Keeps everything that the block of a red result shows, and only the verdict of other results."""
     if record.verdict is Verdict.VIOLATES:
-        return replace(record, calls=(), repro="repro/sqlite.sh", worker="")
-    return replace(record, evidence=(), calls=(), diagnosis=None, reason="", repro="", worker="")
+        return replace(record, calls=(), repro="repro/sqlite.sh", worker="", basis=None)
+    return replace(record, evidence=(), calls=(), diagnosis=None, reason="", repro="", worker="", basis=None)

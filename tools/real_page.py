@@ -13,7 +13,7 @@ from statistics import median
 from typing import Final
 
 from pytest_codexsandbox.harness.durations import in_words
-from pytest_codexsandbox.journal.store import read
+from pytest_codexsandbox.harness.replay import read
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
@@ -60,6 +60,8 @@ def why_not(journal: ReadJournal) -> str:
     broken = [key for key, one in states.items() if one.verdict is Verdict.BROKEN]
     if journal.end is None:
         return "the run did not come to its end"
+    if journal.contradicted:
+        return f"line {journal.contradicted[0].line} contradicts the journal: {journal.contradicted[0].why}"
     if broken:
         return f"{len(broken)} results are broken, the first: {broken[0]}"
     return ""

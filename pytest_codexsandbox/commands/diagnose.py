@@ -25,7 +25,7 @@ from pytest_codexsandbox.diagnosis.explain import EXPLAINED, diagnose
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.diagnosis.match import fingerprints, matches
 from pytest_codexsandbox.errors import InputError, os_errors_as
-from pytest_codexsandbox.journal import store
+from pytest_codexsandbox.harness.replay import read
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Diagnosis, Record
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("nothing to diagnose", next_step="give a journal, a text file, or - and paste the error text")
     content = _content(options.source)
     if content is None:
-        return _journal(private(store.read(options.source)), known, Path(options.source), as_json=options.json)
+        return _journal(private(read(options.source)), known, Path(options.source), as_json=options.json)
     return _text(content, _facts(options.fact), known, as_json=options.json)
 
 

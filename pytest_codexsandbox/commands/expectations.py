@@ -17,8 +17,8 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Table
 
-from pytest_codexsandbox.errors import InputError
-from pytest_codexsandbox.journal.store import read
+from pytest_codexsandbox.errors import Contradiction, InputError
+from pytest_codexsandbox.harness.replay import read
 from pytest_codexsandbox.matrix import toml_files
 from pytest_codexsandbox.matrix.expectation_drafts import Draft, drafts
 from pytest_codexsandbox.model.record import Record
@@ -47,6 +47,14 @@ def run(options: argparse.Namespace) -> int:
             "the journal is incomplete: the run was interrupted",
             where=str(options.journal),
             why="a promise that was not measured must not be recorded as kept",
+            next_step="run again: pytest --codex-matrix",
+        )
+    if journal.contradicted:
+        first = journal.contradicted[0]
+        raise Contradiction(
+            "the journal contradicts itself",
+            where=f"{options.journal}, line {first.line}",
+            why=first.why,
             next_step="run again: pytest --codex-matrix",
         )
     today = options.today or datetime.datetime.now(tz=datetime.UTC).date()

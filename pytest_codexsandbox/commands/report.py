@@ -17,7 +17,7 @@ from pytest_codexsandbox.commands.report_text import BY_GENERATOR, MARKDOWN, Rep
 from pytest_codexsandbox.diagnosis.explain import with_bare_tools
 from pytest_codexsandbox.errors import InputError, ReportError, os_errors_as
 from pytest_codexsandbox.harness.option_values import check_formats
-from pytest_codexsandbox.journal.store import read
+from pytest_codexsandbox.harness.replay import read
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.reports.escape import visible
 from pytest_codexsandbox.reports.headlines import contradiction

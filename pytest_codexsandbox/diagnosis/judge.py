@@ -16,14 +16,15 @@ The pytest outcome can make a verdict worse, never better. The first rule that a
    unconfined
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 import msgspec
 
 from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY
+from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.record import Evidence
+from pytest_codexsandbox.model.record import Basis, Evidence, Started
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import DIRECTIONS, Direction, Verdict
 from pytest_codexsandbox.suite_protocols import SuiteTrial
@@ -52,23 +53,58 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 def judge_trial(trial: SuiteTrial, *, outcome: Outcome, message: str) -> Judged:
     """Returns the verdict on a test. One that measured nothing, and says why, is blocked or n/a; one with a call that
     never started is broken. The judge decides the others."""
-    if not trial.rows and outcome == "passed":
-        if trial.blocked_by:
-            words = f"it cannot be asked while {trial.blocked_by} is red"
-            return Judged(verdict=Verdict.BLOCKED, direction="", reason=words, blocked_by=trial.blocked_by)
-        if trial.skipped:
-            return Judged(verdict=Verdict.NOT_APPLICABLE, direction="", reason=trial.skipped[0])
-    never = next((seen.error for seen in trial.seen if seen.never_started), "")
+    basis = basis_of(trial, outcome=outcome, message=message)
+    return judge_basis(trial.promise, basis, trial.rows, seen=trial.seen, started=trial.started)
+
+
+def basis_of(trial: SuiteTrial, *, outcome: Outcome, message: str) -> Basis:
+    """Returns what the judge needs of a trial beside its rows and its calls."""
+    state = trial.started
+    return Basis(
+        how="judged",
+        promise=trial.promise.id,
+        outcome=outcome,
+        message=message or "".join(f"left out: {why}; " for why in trial.left_out).rstrip("; "),
+        started=Started(
+            state=state.state,
+            call=state.call,
+            another=state.another,
+            without_say=state.without_say,
+            alone=state.alone,
+            doubt=state.doubt,
+        ),
+        asks_for_sandbox=trial.asks_for_sandbox,
+        unconfined_words="" if trial.asks_for_sandbox else trial.unconfined_words,
+        skipped=() if trial.rows else tuple(trial.skipped),
+        blocked_by="" if trial.rows else trial.blocked_by,
+    )
+
+
+def judge_basis(
+    promise: Promise, basis: Basis, rows: Sequence[Evidence], *, seen: Iterable[Observation], started: SandboxState
+) -> Judged:
+    """Returns the verdict on a test from its data alone: during the run, and whenever its journal is read.
+
+    `started`: the state of the sandbox with its reasons, or the part of it that the basis holds.
+    """
+    assert basis.outcome
+    if not rows and basis.outcome == "passed":
+        if basis.blocked_by:
+            words = f"it cannot be asked while {basis.blocked_by} is red"
+            return Judged(verdict=Verdict.BLOCKED, direction="", reason=words, blocked_by=basis.blocked_by)
+        if basis.skipped:
+            return Judged(verdict=Verdict.NOT_APPLICABLE, direction="", reason=basis.skipped[0])
+    never = next((one.error for one in seen if one.never_started), "")
     if never:  # what a program that never started did not do is no finding
         return Judged(verdict=Verdict.BROKEN, direction="", reason=f"a call was never started: {never}")
     return judge(
-        trial.promise,
-        outcome=outcome,
-        message=message or "".join(f"left out: {why}; " for why in trial.left_out).rstrip("; "),
-        evidence=tuple(trial.rows),
-        started=trial.started,
-        sandboxed=trial.asks_for_sandbox,
-        unconfined=trial.unconfined_words,
+        promise,
+        outcome=basis.outcome,
+        message=basis.message,
+        evidence=tuple(rows),
+        started=started,
+        sandboxed=basis.asks_for_sandbox,
+        unconfined=basis.unconfined_words,
     )
 
 

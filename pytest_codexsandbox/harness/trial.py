@@ -243,7 +243,7 @@ class RealTrial(SuiteTrial):
         self.rows.append(
             Evidence(
                 claim=claim,
-                act=self._id(act) if act else "",
+                act=self._id(act) if act else self.promise.id,
                 nonce=observation.nonce,
                 call=observation.id,
                 control=f"{control}{untold}" if control else "",

@@ -13,7 +13,7 @@ from pytest_codexsandbox.diagnosis.builtin_causes import TEST_IS_WRONG
 from pytest_codexsandbox.harness.act_effects import differs, ending
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.record import Evidence, Record
+from pytest_codexsandbox.model.record import Basis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 
 ACT: Final = "user/run"
@@ -79,7 +79,7 @@ def failed_by_itself(
 def wrong_test(key: Key, reason: str, next_step: str) -> Record:
     """Returns the record of a test that cannot be run as it is written."""
     found = TEST_IS_WRONG if not next_step else msgspec.structs.replace(TEST_IS_WRONG, remedy=f"Type {next_step}")
-    return Record(key=key, verdict=Verdict.BROKEN, reason=reason, diagnosis=found)
+    return Record(key=key, verdict=Verdict.BROKEN, reason=reason, diagnosis=found, basis=Basis(how="fault"))
 
 
 def never_ran(key: Key, message: str) -> Record:

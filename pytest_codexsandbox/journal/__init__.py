@@ -1,1 +1,1 @@
-"""Journal: reads and writes the journal on disk."""
+"""Journal: reads and writes the journal on disk, and judges again what it reads."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.errors import Contradiction, InputError, os_errors_as
+from pytest_codexsandbox.journal.rejudge import LineNumbers, rejudged
 from pytest_codexsandbox.model import contents, ledger
 from pytest_codexsandbox.model.journal_lines import (
     SCHEMA,
@@ -185,6 +186,7 @@ class _Reader:
         self.stories: list[StoryLine] = []
         self.claims: list[ClaimLine] = []
         self.records: list[Record] = []
+        self._numbers = LineNumbers()
         self._planned: frozenset[Any] = frozenset()
         self._seen: dict[Any, int] = {}
 
@@ -195,7 +197,7 @@ class _Reader:
             self._take(number, line)
         if self.run is None or self.plan is None:
             raise _wrong(self.path, "the journal has no plan", "the run ended before it had planned anything")
-        return ledger.ReadJournal(
+        journal = ledger.ReadJournal(
             run=self.run,
             plan=self.plan,
             environments=tuple(self.environments),
@@ -207,6 +209,7 @@ class _Reader:
             end=self.end,
             torn=self.torn,
         )
+        return rejudged(journal, self._numbers)
 
     def _decoded(self, lines: list[bytes]) -> Iterator[tuple[int, Line]]:
         decoder = msgspec.json.Decoder(Line)
@@ -236,7 +239,7 @@ class _Reader:
             case SubjectLine():
                 self.subjects.append(line)
             case EndLine():
-                self.end = line
+                self.end, self._numbers.end = line, number
             case RunLine():
                 if self.run is not None:
                     raise _contradicted(self.path, "the journal has a second head", "two journals in one file?", number)
@@ -247,7 +250,7 @@ class _Reader:
     def _take_plan(self, number: int, line: PlanLine) -> None:
         if self.plan is not None:
             raise _contradicted(self.path, "the journal has a second plan", "two journals in one file?", number)
-        self.plan, self._planned = line, frozenset(line.keys)
+        self.plan, self._planned, self._numbers.plan = line, frozenset(line.keys), number
         if len(self._planned) != len(line.keys):
             raise _contradicted(self.path, "the plan names a key twice", "every planned key has one state", number)
         strangers = {key.cell for key in line.keys} - {cell.id for cell in line.cells}
@@ -274,6 +277,7 @@ class _Reader:
             why = f"{key}, attempt {record.attempt}: also in line {known}"
             raise _contradicted(self.path, "two results have one key and one attempt", why, number)
         self.records.append(record)
+        self._numbers.records.append(number)
 
 
 def spelled(value: Any) -> Any:

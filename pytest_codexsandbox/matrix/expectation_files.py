@@ -25,12 +25,11 @@ that begins with < > = ! or ~. Ranges follow PEP 440 and include pre-releases. B
 `codexsandbox expectations update JOURNAL` writes entries with empty `owner` and `issue`; a run refuses those.
 """
 
-import datetime
 import re
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -40,6 +39,7 @@ from pytest_codexsandbox.matrix.axis_values import AxisValues
 from pytest_codexsandbox.matrix.suggestions import did_you_mean
 from pytest_codexsandbox.matrix.toml_files import TomlFile
 from pytest_codexsandbox.matrix.where_clause import AXES, range_fault, values
+from pytest_codexsandbox.model.deviation import Deviation
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.registry import measured_doors
 
@@ -49,22 +49,12 @@ _LABEL: Final = "your own label applies only in runs that have it: give those ru
 _RATE = re.compile(r"([1-9][0-9]*)/([1-9][0-9]*)")
 
 
-class Deviation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    id: str
-    promise: str
-    direction: Literal["leak", "denied", "wrong-claim", "litter"]
-    issue: str
-    owner: str
-    until: datetime.date
-    reason: str
-    where: dict[str, str | tuple[str, ...]] = {}
-    case: str | tuple[str, ...] = ()  # empty: every case
-    fingerprint: str = ""
-    intermittent: str = ""
+class _Entry(Deviation, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Entry of a file. A name that is not known is refused there, and ignored in a journal of a later version."""
 
 
 class DeviationFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    deviation: tuple[Deviation, ...] = ()
+    deviation: tuple[_Entry, ...] = ()
 
 
 def load(
@@ -85,7 +75,8 @@ def load(
     for path in paths:
         file = toml_files.read(path)
         axes = AxisValues(cells, (beside, path.parent)) if cells else None
-        for index, deviation in enumerate(toml_files.convert(file, DeviationFile).deviation):
+        for index, entry in enumerate(toml_files.convert(file, DeviationFile).deviation):
+            deviation = Deviation(**msgspec.structs.asdict(entry))
             check = _Check(file, index, deviation)
             check.everything(promises, fingerprints)
             if axes is not None:

@@ -13,24 +13,48 @@ An intermittent deviation may hold anywhere and is never healed.
 
 import datetime
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
-from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY, Deviation, load
+from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY, load
 from pytest_codexsandbox.matrix.where_clause import fits, needs_place, parse, values
-from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.deviation import Deviation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import asks_for_sandbox
-from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 
 __all__ = ["Applied", "Deviation", "apply", "load"]
 HELD: Final = (Verdict.CONFORMS, Verdict.UNCONFINED)
 _OF_A_STEP: Final = ("door", "policy")
+
+
+class PlannedPromise(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def policies(self) -> Sequence[str]: ...
+    @property
+    def cases(self) -> Sequence[str]: ...
+
+
+class PlannedCell(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def axes(self) -> Mapping[str, str]: ...
+
+
+class Planned(Protocol):
+    """The part of a plan that deviations refer to. A plan has it, and so does its line in a journal."""
+
+    @property
+    def cells(self) -> Sequence[PlannedCell]: ...
+    @property
+    def promises(self) -> Sequence[PlannedPromise]: ...
 
 
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +66,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def apply(
-    plan: Plan,
+    plan: Planned,
     records: Mapping[Key, Record],
     deviations: Iterable[Deviation],
     *,
@@ -73,6 +97,17 @@ def apply(
     )
 
 
+def concerning(plan: Planned, deviations: Iterable[Deviation]) -> tuple[Deviation, ...]:
+    """Returns the deviations that may apply to a planned key, whatever version its Codex has."""
+    found = []
+    for one in deviations:
+        where = {name: value for name, value in one.where.items() if name not in (*_OF_A_STEP, "codex")}
+        promised = any(fnmatchcase(promise.id, one.promise) for promise in plan.promises)
+        if promised and any(fits(where, cell.axes, version="") for cell in plan.cells):
+            found.append(one)
+    return tuple(found)
+
+
 def as_seen(record: Record) -> Record:
     """Returns the record as it was before any deviation was applied."""
     if not record.deviation:
@@ -85,7 +120,7 @@ def as_seen(record: Record) -> Record:
 class _Binding:
     """Finds the keys to which a deviation applies."""
 
-    def __init__(self, plan: Plan, keys: Iterable[Key], versions: Mapping[str, str]) -> None:
+    def __init__(self, plan: Planned, keys: Iterable[Key], versions: Mapping[str, str]) -> None:
         self._plan = plan
         self._versions = versions
         self._by_promise: dict[str, list[Key]] = defaultdict(list)
@@ -118,7 +153,7 @@ class _Binding:
         case = f" case {deviation.case!r}" if deviation.case != () else ""
         return f"{deviation.id}: {deviation.promise} has no{case} policy {' or '.join(policies)}"
 
-    def _promises(self, deviation: Deviation) -> list[Promise]:
+    def _promises(self, deviation: Deviation) -> list[PlannedPromise]:
         return [promise for promise in self._plan.promises if fnmatchcase(promise.id, deviation.promise)]
 
     def _cells(self, deviation: Deviation) -> set[str]:
@@ -126,7 +161,7 @@ class _Binding:
         return {cell.id for cell in self._plan.cells if self._fits(deviation, where, cell.id, cell.axes)}
 
     def _fits(
-        self, deviation: Deviation, where: dict[str, str | tuple[str, ...]], cell: str, axes: dict[str, str]
+        self, deviation: Deviation, where: dict[str, str | tuple[str, ...]], cell: str, axes: Mapping[str, str]
     ) -> bool:
         version = self._versions.get(cell, "")
         if not needs_place(where) or parse(version) is not None:

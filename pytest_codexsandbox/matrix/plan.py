@@ -3,18 +3,22 @@
 import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import requirements
+from pytest_codexsandbox.matrix.expectations import concerning
 from pytest_codexsandbox.matrix.select import Names, Selection, Selector, check, is_standing
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.coverage import Coverage
+from pytest_codexsandbox.model.deviation import Deviation
 from pytest_codexsandbox.model.door_traits import DoorTraits
 from pytest_codexsandbox.model.journal_lines import CellRow, PlanLine, PromiseRow
 from pytest_codexsandbox.model.plan import Plan
+from pytest_codexsandbox.model.plan_content import content_digest
 from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
@@ -125,9 +129,12 @@ def digest(plan: Plan) -> str:
     return hashlib.sha256(msgspec.json.encode([plan.keys, asked], order="deterministic")).hexdigest()
 
 
-def as_line(plan: Plan) -> PlanLine:
-    """Returns the plan as a line of the journal."""
-    return PlanLine(
+def as_line(
+    plan: Plan, expectations: Iterable[Deviation] = (), asked: Mapping[str, str] = MappingProxyType({})
+) -> PlanLine:
+    """Returns the plan as a line of the journal, with those known deviations that may apply to it. `asked`: promise →
+    digest of the code that makes its rows."""
+    line = PlanLine(
         digest=digest(plan),
         cells=tuple(
             CellRow(
@@ -139,6 +146,7 @@ def as_line(plan: Plan) -> PlanLine:
                 synthetic=cell.environment.synthetic,
                 arch=cell.environment.arch,
                 as_version=cell.subject.as_version,
+                release=cell.subject.release,
             )
             for cell in plan.cells
         ),
@@ -152,6 +160,10 @@ def as_line(plan: Plan) -> PlanLine:
                 source=promise.source,
                 summary=promise.summary,
                 suite=promise.suite,
+                policies=promise.policies,
+                cases=promise.cases,
+                requires=promise.requires,
+                asked=asked.get(promise.id, ""),
             )
             for promise in plan.promises
         ),
@@ -163,7 +175,9 @@ def as_line(plan: Plan) -> PlanLine:
         generators=plan.generators,
         of_generators=plan.about_generators,
         suites=plan.suites,
+        expectations=concerning(plan, expectations),
     )
+    return msgspec.structs.replace(line, content=content_digest(line))
 
 
 class _Steps:

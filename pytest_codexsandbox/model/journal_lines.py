@@ -10,6 +10,7 @@ import msgspec
 
 from pytest_codexsandbox.model.bwrap_used import BwrapUsed
 from pytest_codexsandbox.model.coverage import Coverage
+from pytest_codexsandbox.model.deviation import Deviation
 from pytest_codexsandbox.model.generator import Claim, Intent
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key, NotPlanned
@@ -48,6 +49,10 @@ class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
     summary: str = ""
     requirement: str = ""
     suite: str = ""  # which suite asks it; "" in journals of earlier versions
+    policies: tuple[str, ...] = ()  # under which it is asked, and
+    cases: tuple[str, ...] = ()  # its cases: empty in journals of earlier versions, as is
+    requires: tuple[str, ...] = ()  # what makes it n/a where it is missing
+    asked: str = ""  # digest of the code that makes its rows, "" where they cannot be made again (harness.replay)
 
 
 class CellRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +64,7 @@ class CellRow(msgspec.Struct, frozen=True, kw_only=True):
     synthetic: bool = False
     arch: str = ""
     as_version: str = ""
+    release: str = ""  # that was asked for
 
 
 class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +97,8 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag=
     generators: tuple[GeneratorRow, ...] = ()
     of_generators: tuple[str, ...] = ()  # every promise about generators, also those that were not selected
     suites: tuple[SuiteTraits, ...] = ()  # those that ask the promises; none in journals of earlier versions
+    expectations: tuple[Deviation, ...] = ()  # the known deviations that may apply to this plan
+    content: str = ""  # digest of what results are judged by (model.plan_content); "" in journals of earlier versions
 
     def suite_index(self) -> SuiteIndex:
         return SuiteIndex(self.suites, {promise.id: promise.suite for promise in self.promises})
@@ -205,6 +213,19 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     strain_seconds: float = 0.0
 
 
+class OtherFailures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Reasons for the exit code that no other line of the journal holds."""
+
+    pytest_code: int = 0  # pytest's own
+    tests: int = 0  # failed tests outside the matrix
+    overruled: bool = False  # pytest or another plugin ended the run with a code of another meaning
+    disagreed: tuple[str, ...] = ()
+    incomplete: str = ""
+    never_run: int = 0  # planned keys without a result
+    unwritten: tuple[str, ...] = ()
+    hooks: tuple[str, ...] = ()
+
+
 class EndLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="end"):
     finished: str
     exit: int
@@ -214,6 +235,7 @@ class EndLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="
     seconds_in_codex: float = 0.0
     leaks: tuple[str, ...] = ()
     cells: tuple[Spent, ...] = ()
+    others: OtherFailures | None = None  # None in journals of earlier versions
 
 
 Line = RunLine | PlanLine | EnvironmentLine | SubjectLine | CallLine | StoryLine | ClaimLine | ResultLine | EndLine

@@ -32,6 +32,14 @@ STRICT_WORDS: Final = {
 }
 
 
+class Contradicted(msgspec.Struct, frozen=True, kw_only=True):
+    """One way in which a journal contradicts itself."""
+
+    line: int
+    why: str
+    key: Key | None = None  # of the result that is broken by it
+
+
 class ReadJournal(msgspec.Struct, frozen=True, kw_only=True):
     run: RunLine
     plan: PlanLine
@@ -46,6 +54,10 @@ class ReadJournal(msgspec.Struct, frozen=True, kw_only=True):
     alone: dict[
         str, BareToolResults
     ] = {}  # EnvironmentSpec.id → what it is without Codex; no line: made of the facts (explain)
+    lines: tuple[int, ...] = ()  # where each of `records` is, counted from 1; empty where no file was read
+    contradicted: tuple[Contradicted, ...] = ()  # found when it was read (journal.rejudge)
+    not_replayed: tuple[str, ...] = ()  # promises whose scenario has changed since: their rows are believed
+    not_rejudged: tuple[Key, ...] = ()  # results that lack what the judge had: written by an earlier version
 
     def states(self) -> dict[Key, Record]:
         """Returns one record for each planned key: the worst attempt; without any, n/a where data ruled the key out,
@@ -75,6 +87,11 @@ def never_run(key: Key, ruled_out: str = "") -> Record:
     return Record(
         key=key, verdict=Verdict.BROKEN, attempt=0, reason="planned, and the run ended before its result was written"
     )
+
+
+def never_written(states: Mapping[Key, Record]) -> list[Key]:
+    """Returns the planned keys that have no result, and that no data rules out."""
+    return [key for key, one in states.items() if one.attempt == 0 and one.verdict is Verdict.BROKEN]
 
 
 def count(records: Iterable[Record]) -> dict[str, int]:

@@ -20,14 +20,21 @@ _LONGEST: Final = {"sha256": _SHOWN}
 def identity(facts: Mapping[str, Any]) -> dict[str, str]:
     """Returns the facts that make one sandbox differ from another, by name, as text. A fact that was not read has no
     name."""
-    found = {name: str(value) for name, value in (facts.get("sysctls") or {}).items()}
+    found = {name: str(value) for name, value in _mapping(facts.get("sysctls")).items()}
     if BWRAP in facts:
-        found["bwrap"] = _bwrap(facts[BWRAP] or {}) or _NONE
+        found["bwrap"] = _bwrap(_mapping(facts[BWRAP])) or _NONE
     if "etc_codex" in facts:
-        found["/etc/codex"] = ", ".join(f"{path} {digest[:_SHOWN]}" for path, digest in facts["etc_codex"].items())
+        found["/etc/codex"] = ", ".join(
+            f"{path} {str(digest)[:_SHOWN]}" for path, digest in _mapping(facts["etc_codex"]).items()
+        )
     if "image" in facts:
         found["image"] = str(facts["image"])
     return found
+
+
+def _mapping(fact: Any) -> Mapping[str, Any]:
+    """Returns a fact that has members; no members where a journal has another value there."""
+    return fact if isinstance(fact, Mapping) else {}
 
 
 def _bwrap(bwrap: Mapping[str, Any]) -> str:
@@ -59,7 +66,9 @@ def changes(lines: Iterable[EnvironmentLine]) -> dict[str, tuple[str, ...]]:
     for line in every:
         told = found.setdefault(line.spec, {})
         known = first.setdefault(line.spec, line)
-        told |= dict.fromkeys((*differences(known.facts, line.facts), *line.facts.get(CHANGED, ())))
+        later = line.facts.get(CHANGED, ())
+        named = map(str, later if isinstance(later, list | tuple) else [later])
+        told |= dict.fromkeys((*differences(known.facts, line.facts), *named))
     for here, there, word in _elsewhere(first.values()):
         for spec in (here, there):
             found[spec][word] = None
@@ -71,7 +80,7 @@ def _elsewhere(lines: Iterable[EnvironmentLine]) -> Iterator[tuple[str, str, str
     seen: dict[tuple[str, str], tuple[str, str]] = {}
     for line in lines:
         boot = str(line.facts.get("boot_id", ""))
-        for name, value in (line.facts.get("sysctls") or {}).items():
+        for name, value in _mapping(line.facts.get("sysctls")).items():
             if not boot or not name.startswith(_WHOLE_MACHINE):
                 continue
             spec, known = seen.setdefault((boot, name), (line.spec, str(value)))

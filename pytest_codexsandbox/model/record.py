@@ -1,6 +1,8 @@
 """Record: what a scenario leaves behind: evidence rows, a verdict, a diagnosis. JSON from birth; a pytest report
 carries it."""
 
+from typing import Literal
+
 import msgspec
 
 from pytest_codexsandbox.model.plan_key import Key
@@ -11,7 +13,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """One claim of a scenario about one act. It holds only if the control held and the effect was as promised."""
 
     claim: str  # what was promised, in the user's words
-    act: str
+    act: str  # the promise's id where the row is about the whole call or file
     nonce: str
     call: str  # id of the Observation
     control: str  # what the control showed; "" = there was none
@@ -43,6 +45,39 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str = "undecided"  # sandbox | not-sandbox | undecided
 
 
+class Started(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The state of the sandbox that the judge was given. The texts that explain it are in the record's reason."""
+
+    state: Literal["on", "off", "failed", "unknown"]
+    call: str = ""  # the call that shows it; "" where no call does
+    another: str = ""  # as in SandboxState, and the same for the other members
+    without_say: str = ""
+    alone: bool = False
+    doubt: str = ""
+
+
+class Basis(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Holds all that decided the verdict, beside the rows of evidence: a reader of the journal can judge again.
+
+    | how       | the verdict is                                                     |
+    |-----------|--------------------------------------------------------------------|
+    | judged    | the judge's: from the members below, the rows and the calls        |
+    | fault     | broken: the machine failed, or the test could not be run           |
+    | ruled-out | n/a: the plan, the binary or the environment rules the promise out |
+    | lost      | violates: a build lost what the release before it could do         |
+    """
+
+    how: Literal["judged", "fault", "ruled-out", "lost"]
+    promise: str = ""  # that the judge was asked about
+    outcome: Literal["", "passed", "failed", "skipped", "error"] = ""  # pytest's
+    message: str = ""  # of a test that did not pass
+    started: Started | None = None
+    asks_for_sandbox: bool = True
+    unconfined_words: str = ""
+    skipped: tuple[str, ...] = ()  # why nothing was measured
+    blocked_by: str = ""  # the promise without which this one could not be asked
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
     verdict: Verdict
@@ -64,6 +99,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     arch: str = ""
     worker: str = ""
     repro: str = ""  # a script that shows it again, below the run's folder
+    basis: Basis | None = None  # None in journals of earlier versions: they cannot be judged again
 
     @property
     def deciding(self) -> Evidence | None:

@@ -13,21 +13,26 @@ from pytest_codexsandbox import __version__
 from pytest_codexsandbox.environments.host_facts import boot_id
 from pytest_codexsandbox.environments.run_dirs import claim, remove_owned
 from pytest_codexsandbox.errors import InputError
-from pytest_codexsandbox.harness import exit_code
+from pytest_codexsandbox.harness import replay
 from pytest_codexsandbox.harness.durations import CellTimer
+from pytest_codexsandbox.journal import exit_code
 from pytest_codexsandbox.journal.store import JournalWriter
-from pytest_codexsandbox.matrix.combinations import UNAVAILABLE
 from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.matrix.plan import as_line
-from pytest_codexsandbox.model.journal_lines import EndLine, EnvironmentLine, ResultLine, RunLine, SubjectLine
-from pytest_codexsandbox.model.ledger import ReadJournal, count, settle
-from pytest_codexsandbox.model.machine import changes
+from pytest_codexsandbox.model.journal_lines import (
+    EndLine,
+    EnvironmentLine,
+    OtherFailures,
+    ResultLine,
+    RunLine,
+    SubjectLine,
+)
+from pytest_codexsandbox.model.ledger import ReadJournal, count, never_written, settle
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import RED
 from pytest_codexsandbox.pytest_plugin import preparation, report_payload
-from pytest_codexsandbox.pytest_plugin.deselection import DESELECTED
 from pytest_codexsandbox.pytest_plugin.hook_calls import RecordHook
 from pytest_codexsandbox.pytest_plugin.journal_readback import read_back, result_files
 from pytest_codexsandbox.pytest_plugin.run import FOLDER, get_run, usage_errors
@@ -115,7 +120,7 @@ class Controller:
                 places=self.run.places,
             ),
         )
-        self.journal.write(as_line(plan))
+        self.journal.write(as_line(plan, self.run.deviations, replay.digests(self.run.planner.parts.pairs)))
         self.journal.sync()
         self._need_whole(self.journal)
         claim(self.run.worlds)
@@ -228,7 +233,7 @@ class Controller:
             began = self.journal is not None and given not in exit_code.PYTEST_OWN
             return tell_last(self.config, exit_code.NO_END) if began else given
         if self.code == 0 and given != 0 and self.journal is not None:
-            self.code = self._conclude(self.journal, self._outcome(incomplete=self.fault, overruled=True))
+            self.code = self._conclude(self.journal, self._others(incomplete=self.fault, overruled=True))
             tell_last(self.config, self.reasons[0])
         return self.code
 
@@ -244,17 +249,17 @@ class Controller:
         red = {key: one.reason for key, one in self.applied.records.items() if one.verdict in RED}
         count_as_failed(self.config, {self.nodeids[key]: why for key, why in red.items() if key in self.nodeids})
         with undisturbed():
-            first = self._outcome(incomplete=journal.fault)
+            first = self._others(incomplete=journal.fault)
             self.code = self._conclude(journal, first)
-            last = self._outcome(incomplete=self.fault)
+            last = self._others(incomplete=self.fault)
             if last != first:  # the journal or a report could not be written: they have to name that as well
                 self.code = self._conclude(journal, last)
         return self.code
 
-    def _conclude(self, journal: JournalWriter, outcome: exit_code.ExitResult) -> int:
+    def _conclude(self, journal: JournalWriter, others: OtherFailures) -> int:
         """Writes the journal's last line, in place of an earlier one, and then the reports made of the journal."""
         assert self.plan is not None and self.applied is not None
-        records = self.applied.records
+        records, outcome = self.applied.records, self._outcome(others)
         journal.write_end(
             EndLine(
                 finished=_now(),
@@ -265,6 +270,7 @@ class Controller:
                 seconds=self.seconds,
                 seconds_in_codex=self.in_codex,
                 cells=self.times.spent(self.plan),
+                others=others,
             )
         )
         self.done, misread = read_back(journal.path, records, self.run.fingerprints)
@@ -282,33 +288,24 @@ class Controller:
         written = reports(load_formats(asked.reports), self.done, folder, run_dir=self._near(folder))
         return (*written, *completed)
 
-    def _outcome(self, *, incomplete: str, overruled: bool = False) -> exit_code.ExitResult:
-        assert self.plan is not None and self.applied is not None
-        plan, applied, ended = self.plan, self.applied, self.ended
-        return exit_code.exit_code(
-            applied.records,
-            planned=plan.keys,
-            from_data=tuple(plan.not_applicable),
+    def _others(self, *, incomplete: str, overruled: bool = False) -> OtherFailures:
+        """Returns the reasons for the exit code that only this process knows."""
+        ended = self.ended
+        return OtherFailures(
             pytest_code=ended if ended in exit_code.PYTEST_OWN else 0,
-            other_failures=self._foreign(ended),
+            tests=self._foreign(ended),
             overruled=overruled or ended not in (0, 1, *exit_code.PYTEST_OWN),
-            stale=applied.stale,
-            unmatched=applied.unmatched,
-            disagreed=self.agreement.faults,
-            leaks=self.leaks,
-            changed=self._changed(),
+            disagreed=tuple(self.agreement.faults),
             incomplete=incomplete,
+            never_run=len(never_written(self.applied.records)) if self.applied else 0,
             unwritten=tuple(self.unwritten),
-            hooks=self.onlookers.faults,
-            strict=self.run.settings.strict,
-            not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
-            dropped=tuple(dict.fromkeys(one.why for one in plan.not_planned if one.kind == DESELECTED)),
-            unmeasured=tuple(one.what for one in plan.not_planned if one.required),
+            hooks=tuple(self.onlookers.faults),
         )
 
-    def _changed(self) -> tuple[str, ...]:
-        found = changes(self.environments)
-        return tuple(f"{spec}: {'; '.join(told)}" for spec, told in found.items())
+    def _outcome(self, others: OtherFailures) -> exit_code.ExitResult:
+        assert self.plan is not None and self.applied is not None
+        strict, seen = self.run.settings.strict, self.environments
+        return exit_code.of_run(self.plan, self.applied, others, leaks=self.leaks, environments=seen, strict=strict)
 
     def _apply(self, journal: JournalWriter, plan: Plan) -> Applied:
         """Applies the expectations. Healed, expired or too broad ones are known at the end; they are results too."""

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
+from pytest_codexsandbox.journal.exit_code import DESELECTED
 from pytest_codexsandbox.matrix.select import is_standing
 from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 
-DESELECTED: Final = "deselected"
 _HOOK: Final = "pytest_collection_modifyitems"
 _PASSING: Final = ("pluggy.", "pytest_codexsandbox.")  # modules that only pass a hook on
 _REORDER: Final = (

@@ -9,8 +9,8 @@ import pytest
 from pytest_codexsandbox.diagnosis.explain import with_bare_tools
 from pytest_codexsandbox.diagnosis.fingerprint import Fingerprint
 from pytest_codexsandbox.errors import CodexSandboxError
-from pytest_codexsandbox.harness.exit_code import without_plan
-from pytest_codexsandbox.journal.store import read
+from pytest_codexsandbox.harness.replay import read
+from pytest_codexsandbox.journal.exit_code import without_plan
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
@@ -26,6 +26,9 @@ def read_back(
         done = with_bare_tools(private(read(path)), fingerprints=fingerprints)
     except CodexSandboxError as fault:
         return None, f"{fault.what}: {fault.why} ({fault.where})"
+    if done.contradicted:
+        first = done.contradicted[0]
+        return done, f"line {first.line} contradicts the journal: {first.why} ({len(done.contradicted)} in all)"
     states = done.states()
     differ = [key for key, one in records.items() if key not in states or states[key].verdict is not one.verdict]
     return done, f"{len(differ)} results are not those of the run, the first: {differ[0]}" if differ else ""

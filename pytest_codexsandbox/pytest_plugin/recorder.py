@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.diagnosis.explain import diagnose
-from pytest_codexsandbox.diagnosis.judge import Outcome, judge_trial
+from pytest_codexsandbox.diagnosis.judge import Outcome, basis_of, judge_trial
 from pytest_codexsandbox.errors import CodexSandboxError, InputError
 from pytest_codexsandbox.harness.event_sink import Pending
 from pytest_codexsandbox.harness.user_command import FAILS_OUTSIDE, failed_by_itself, never_ran, wrong_test
 from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.private_paths import HOME, PrivatePaths
-from pytest_codexsandbox.model.record import Diagnosis, Record
+from pytest_codexsandbox.model.record import Basis, Diagnosis, Record
 from pytest_codexsandbox.model.redact import redact
 from pytest_codexsandbox.model.verdict import RED, Verdict
 from pytest_codexsandbox.pytest_plugin import report_payload
@@ -99,28 +99,28 @@ class Recorder:
                 return lost_capability(key, lost)
             ruled_out = item.stash.get(NOT_APPLICABLE, "")
             if report.skipped and ruled_out:
-                return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=ruled_out)
+                return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=ruled_out, basis=Basis(how="ruled-out"))
             trial = item.stash.get(TRIAL, None)
             if trial is not None and report.skipped:
                 return self._judge(trial, key, "failed", message)
-            return Record(key=key, verdict=Verdict.BROKEN, reason=message or "the test could not be set up")
+            return _faulty(key, message or "the test could not be set up")
         if report.when == "call":
             trial = item.stash.get(TRIAL, None)
             if trial is None:
-                return Record(key=key, verdict=Verdict.BROKEN, reason="the test ran without the harness's own fixture")
+                return _faulty(key, "the test ran without the harness's own fixture")
             fault = call.excinfo.value if call.excinfo else None
             if isinstance(fault, InputError) and _suite(key) == USER:
                 why = f"; {fault.why}" if fault.why else ""
                 return wrong_test(key, f"{_line_of(item, call)}: {fault.what}{why}", fault.next_step)
             if isinstance(fault, MACHINE_FAULTS):
-                return Record(key=key, verdict=Verdict.BROKEN, reason=message, evidence=tuple(trial.rows))
+                return _faulty(key, message, trial)
             if _suite(key) == USER and not trial.rows and not report.skipped:
                 return never_ran(key, message)
             if report.failed and _suite(key) == USER:
                 trial.rows += failed_by_itself(trial.rows, trial.outside, title=trial.promise.title, message=message)
             return self._judge(trial, key, report.outcome, message)
         if report.failed:
-            return Record(key=key, verdict=Verdict.BROKEN, reason=f"after the test: {message}")
+            return _faulty(key, f"after the test: {message}")
         return None
 
     def _judge(self, trial: SuiteTrial, key: Key, outcome: Outcome, message: str) -> Record:
@@ -135,6 +135,7 @@ class Recorder:
             diagnosis=trial.started.diagnosis if blocked else None,
             calls=tuple(dict.fromkeys(seen.id for seen in (*trial.seen, *trial.control))),
             blocked_by=result.blocked_by,
+            basis=basis_of(trial, outcome=outcome, message=message),
         )
 
     def _finish(self, item: pytest.Item, record: Record) -> Record:
@@ -213,7 +214,14 @@ def lost_capability(key: Key, reason: str) -> Record:
         verdict="sandbox",
         remedy="`codexsandbox capabilities --codex-bin PATH` shows what the build reports about itself.",
     )
-    return Record(key=key, verdict=Verdict.VIOLATES, direction="denied", reason=reason, diagnosis=cause)
+    basis = Basis(how="lost")
+    return Record(key=key, verdict=Verdict.VIOLATES, direction="denied", reason=reason, diagnosis=cause, basis=basis)
+
+
+def _faulty(key: Key, reason: str, trial: SuiteTrial | None = None) -> Record:
+    """Returns the record of a test that a fault of the machine or of the harness ended. `trial`: what it had so far."""
+    rows = tuple(trial.rows) if trial is not None else ()
+    return Record(key=key, verdict=Verdict.BROKEN, reason=reason, evidence=rows, basis=Basis(how="fault"))
 
 
 def repro_name(key: Key) -> Path:

@@ -65,7 +65,7 @@ class GeneratorBlock(msgspec.Struct, frozen=True, kw_only=True):
 def blocks(journal: ReadJournal) -> list[GeneratorBlock]:
     states = journal.states()
     found = measured(journal, states)
-    shown = summaries(journal, found, headlines.incomplete(journal, states))
+    shown = summaries(journal, found, headlines.doubt(journal, states))
     return [_block(summary, [one for one in found if one.row.name == summary.name]) for summary in shown]
 
 

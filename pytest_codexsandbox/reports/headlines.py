@@ -7,7 +7,7 @@ from typing import Any, Final
 from pytest_codexsandbox.model.bwrap_used import BLOCKED_BY, BwrapUsed
 from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, EndLine, EnvironmentLine, SubjectLine
 from pytest_codexsandbox.model.launched_program import program_of
-from pytest_codexsandbox.model.ledger import STRICT_WORDS, ReadJournal, count, too_little
+from pytest_codexsandbox.model.ledger import STRICT_WORDS, ReadJournal, count, never_written, too_little
 from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES
@@ -132,7 +132,8 @@ def counts(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
     unmeasured = found[Verdict.BLOCKED] + found[Verdict.BROKEN]
     other = sum(1 for record in states.values() if record.blocked_by == BLOCKED_BY)
     shown = f" ({other:,} with another bubblewrap than requested)" if other else ""
-    tail = [*zero, f"{unmeasured:,} not measured{shown}", *_synthetic(journal, states), *_times(journal)]
+    again = [f"{len(journal.not_rejudged):,} not re-judged"] if journal.not_rejudged else []
+    tail = [*zero, f"{unmeasured:,} not measured{shown}", *again, *_synthetic(journal, states), *_times(journal)]
     sums = [f"+ {term}" if place else term for place, term in enumerate(terms or ["0"])]
     return [f"{len(states):,} planned =", *sums, *(f"· {part}" for part in tail)]
 
@@ -163,10 +164,11 @@ def _times(journal: ReadJournal) -> list[str]:
 
 def incomplete(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
     """Returns what is missing of a run, or what its end contradicts; "" if it is complete."""
-    missing = sum(1 for record in states.values() if record.attempt == 0 and record.verdict is Verdict.BROKEN)
+    missing = len(never_written(states))
     if journal.end is None:
         torn = f" ({journal.torn})" if journal.torn else ""
-        return f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
+        words = f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
+        return "; ".join(filter(None, (words, _changed(journal))))
     never = f"{plural(missing, 'planned result')} are missing: the ledger does not add up" if missing else ""
     return contradiction(journal, states) or never
 
@@ -174,13 +176,46 @@ def incomplete(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
 def contradiction(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
     """Returns why a journal cannot be relied on; "" if it can.
 
-    Either it has no end, or its end does not match its results. A run that reports its own interruption is neither.
+    Either it has no end, or its lines do not match each other. A run that reports its own interruption is neither.
     """
     if journal.end is None:
         return incomplete(journal, states)
+    if journal.contradicted:
+        return _changed(journal)
     found = count(states.values())
     lost = _lost_calls(journal) or _contradicted(journal.end.counts, found)
     return lost or _another_exit(journal.end, found) or _no_success(journal)
+
+
+def _changed(journal: ReadJournal) -> str:
+    """Names the first line that contradicts the others (journal.rejudge)."""
+    if not journal.contradicted:
+        return ""
+    first, more = journal.contradicted[0], len(journal.contradicted) - 1
+    about = f"{first.key}: " if first.key is not None else ""
+    others = f", and {plural(more, 'other contradiction')}" if more else ""
+    return f"CHANGED: line {first.line} contradicts the journal: {about}{first.why}{others}"
+
+
+def not_rejudged(journal: ReadJournal) -> str:
+    """Returns how many results could not be judged again; "" if all could."""
+    count = len(journal.not_rejudged)
+    if not count:
+        return ""
+    of = f"{count:,} of {plural(len(journal.plan.keys), 'result')}"
+    return f"NOT RE-JUDGED: {of}: another version wrote the journal, and it lacks what the judge had"
+
+
+def not_replayed(journal: ReadJournal) -> list[str]:
+    """Returns a line if rows could not be made again from the calls."""
+    count = len(journal.not_replayed)
+    since = "the rows are believed, because the scenarios have changed since the run"
+    return [f"rows of {plural(count, 'promise')} were not derived again: {since}"] if count else []
+
+
+def doubt(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
+    """Returns why no result may be shown as certain: the run is not whole, or could not be judged again."""
+    return incomplete(journal, states) or not_rejudged(journal)
 
 
 def _contradicted(ended: Mapping[str, int], found: Mapping[str, int]) -> str:

@@ -93,14 +93,15 @@ def _head(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[str, Any]:
         "started": journal.run.started,
         "run": journal.run,
         "incomplete": missing,
+        "not_rejudged": headlines.not_rejudged(journal),
         "headline": _headline(journal, states, red, missing),
-        "mood": "red" if red or (journal.end and journal.end.exit) or missing else "green",
+        "mood": "red" if red or (journal.end and journal.end.exit) or missing or journal.not_rejudged else "green",
         "codex": headlines.codex(journal),
         "plan": headlines.plan(journal).removeprefix("plan: "),
         "equation": headlines.counts(journal, states),
         "reasons": [reason.partition(" ")[::2] for reason in journal.end.reasons] if journal.end else [],
         "strict": headlines.strict(journal, states, len(states)),
-        "posture": headlines.posture(journal),
+        "posture": [*headlines.posture(journal), *headlines.not_replayed(journal)],
         "again": shlex.join(again(journal.run.invocation, ())),
     }
 
@@ -112,6 +113,8 @@ def _headline(journal: ReadJournal, states: Mapping[Key, Record], red: int, miss
         return f"{headlines.plural(red, 'result')} need{'s' if red == 1 else ''} attention"
     if journal.end and journal.end.exit:
         return "No promise was violated, and yet this is not a success"
+    if journal.not_rejudged:
+        return "No result is red, and results of an earlier version were not re-judged"
     known = journal.counts()["expected"]
     refused = len(known_without_sandbox(states.values()))
     if refused:

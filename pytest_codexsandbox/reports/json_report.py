@@ -28,6 +28,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     promise: str
     case: str
     synthetic: bool  # in a cell whose refusal is manufactured: it says nothing about a kernel
+    rejudged: bool  # False: an earlier version wrote it, without what the judge had
     verdict: str
     direction: str
     attempt: int  # 0: planned and never run
@@ -49,6 +50,7 @@ class JsonReporter:
 def render(journal: ReadJournal, folder: Path | None) -> str:
     states = journal.states()
     synthetic = {cell.id for cell in journal.plan.cells if cell.synthetic}
+    unsure = frozenset(journal.not_rejudged)
     document = {
         "schema": SCHEMA,
         "kind": "codexsandbox-report",
@@ -56,6 +58,9 @@ def render(journal: ReadJournal, folder: Path | None) -> str:
         "folder": str(folder or "").encode("utf-8", "backslashreplace").decode(),  # its name may not be UTF-8
         "complete": not headlines.incomplete(journal, states),
         "incomplete": headlines.incomplete(journal, states),
+        "contradicted": journal.contradicted,
+        "not_rejudged": len(journal.not_rejudged),
+        "not_replayed": journal.not_replayed,
         "exit": journal.end.exit if journal.end else None,
         "reasons": journal.end.reasons if journal.end else (),
         "strict_fails": too_little(states, journal.plan.not_applicable) if journal.run.strict else [],
@@ -75,7 +80,10 @@ def render(journal: ReadJournal, folder: Path | None) -> str:
         "coverage": _coverage(journal, states),
         "causes": _causes(states, journal.plan.suite_index()),
         "generators": as_data(blocks(journal)),
-        "results": [_result(record, synthetic=record.key.cell in synthetic) for record in states.values()],
+        "results": [
+            _result(record, synthetic=record.key.cell in synthetic, rejudged=record.key not in unsure)
+            for record in states.values()
+        ],
     }
     data: bytes = msgspec.json.format(msgspec.json.encode(document), indent=1)
     return data.decode() + "\n"
@@ -106,7 +114,7 @@ def _coverage(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[str, A
     }
 
 
-def _result(record: Record, *, synthetic: bool) -> Result:
+def _result(record: Record, *, synthetic: bool, rejudged: bool) -> Result:
     key = record.key
     return Result(
         cell=key.cell,
@@ -115,6 +123,7 @@ def _result(record: Record, *, synthetic: bool) -> Result:
         promise=key.promise,
         case=key.case,
         synthetic=synthetic,
+        rejudged=rejudged,
         verdict=record.verdict.value,
         direction=record.direction,
         attempt=record.attempt,

@@ -62,10 +62,11 @@ def _head(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[str]:
     red = sum(1 for record in states.values() if record.verdict in RED)
     missing = headlines.incomplete(journal, states)
     failed = journal.end is not None and journal.end.exit != 0
-    yield f"## {'❌' if red or missing or failed else '✅'} Codex sandbox: {_headline(journal, states, red)}"
+    sign = "❌" if red or missing or failed else "❔" if journal.not_rejudged else "✅"
+    yield f"## {sign} Codex sandbox: {_headline(journal, states, red)}"
     yield ""
-    if missing:
-        yield f"**{_text(missing)}**"
+    for words in filter(None, (missing, headlines.not_rejudged(journal))):
+        yield f"**{_text(words)}**"
         yield ""
     yield f"**{_text(' '.join(headlines.counts(journal, states)))}**"
     yield ""
@@ -81,7 +82,7 @@ def _head(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[str]:
         *wide,
     ]:
         yield f"- {_text(line)}"
-    for line in (*headlines.changed(journal), *coverage_text.not_had(journal)):
+    for line in (*headlines.changed(journal), *headlines.not_replayed(journal), *coverage_text.not_had(journal)):
         yield f"- **{_text(line)}**"
     for place, reason in enumerate(journal.end.reasons if journal.end else ()):
         code, _, words = reason.partition(" ")
@@ -95,8 +96,9 @@ def _headline(journal: ReadJournal, states: Mapping[Key, Record], red: int) -> s
     if red:
         return f"{headlines.plural(red, 'result')} of {len(states):,} need{'s' if red == 1 else ''} attention"
     refused = len(known_without_sandbox(states.values()))
+    again = f"; {len(journal.not_rejudged):,} of them not re-judged" if journal.not_rejudged else ""
     more = f"; no sandbox in {refused:,} of {headlines.plural(len(journal.plan.cells), 'cell')}" if refused else ""
-    return f"{headlines.plural(len(states), 'result')}, none of them red{more}"
+    return f"{headlines.plural(len(states), 'result')}, none of them red{again}{more}"
 
 
 def _matrix(table: Grid, where: Locations) -> Iterator[str]:

@@ -70,9 +70,10 @@ def render(
 
 
 def _head(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint, verbosity: int) -> list[str]:
-    missing = headlines.incomplete(journal, states)
-    lines = [paint.coloured(line, Verdict.BROKEN) for line in paint.wrapped(missing)] if missing else []
+    wrong = filter(None, (headlines.incomplete(journal, states), headlines.not_rejudged(journal)))
+    lines = [paint.coloured(line, Verdict.BROKEN) for words in wrong for line in paint.wrapped(words)]
     lines += paint.wrapped(f"{journal.run.product or 'codexsandbox'} · {headlines.codex(journal)}")
+    lines += [line for words in headlines.not_replayed(journal) for line in paint.wrapped(words)]
     for machine in headlines.machines(journal) if verbosity else coverage_text.environments(journal, _MACHINES):
         lines += paint.wrapped(machine)
     lines += [
@@ -94,7 +95,7 @@ def _counts(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint) ->
 
 def _generators(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint) -> list[str]:
     """Returns a line for each generator that was checked, as its README may have it."""
-    every = summaries(journal, measured(journal, states), headlines.incomplete(journal, states))
+    every = summaries(journal, measured(journal, states), headlines.doubt(journal, states))
     shown = [one for one in every if one.counts]
     return [
         line for one in shown for line in paint.wrapped(readme_line(one, ASCII if paint.ascii else SIGNS_OF_ANSWERS))

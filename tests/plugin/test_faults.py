@@ -132,7 +132,7 @@ def pytest_configure():
     ("before", "after", "said"),
     [
         (b'{"line":"environment"', b'{"line":"weather"', "a line of the journal cannot be understood"),
-        (b'"verdict":"unconfined"', b'"verdict":"conforms"', "results are not those of the run"),
+        (b'"verdict":"unconfined"', b'"verdict":"conforms"', "contradicts the journal"),
     ],
 )
 def test_a_journal_that_does_not_say_what_the_run_found_is_no_success(

@@ -128,7 +128,7 @@ class RealGeneratorTrial(SuiteTrial):
             self.rows.append(
                 Evidence(
                     claim=found.claim,
-                    act="",
+                    act=self.promise.id,
                     nonce=by,
                     call=by,
                     control=found.control,

@@ -12,6 +12,7 @@ from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.matrix.expectation_files import load
 from pytest_codexsandbox.matrix.plan import digest
 from pytest_codexsandbox.model.journal_lines import CellRow, EndLine, PlanLine, ResultLine, RunLine
+from pytest_codexsandbox.model.ledger import count
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.matrix.builders import plan, record
@@ -54,7 +55,8 @@ def journal(folder: Path, *records: Record, ended: bool = True) -> Path:
     for one in states.values():
         written.write(ResultLine.of(one))
     if ended:
-        written.write(EndLine(finished="2026-11-18T09:42:00Z", exit=1, reasons=(), counts={}))
+        counts = count(states.values())
+        written.write(EndLine(finished="2026-11-18T09:42:00Z", exit=1, reasons=("1 2 violated",), counts=counts))
     written.close()
     return folder
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import InputError
-from pytest_codexsandbox.matrix.expectation_files import Deviation, load
+from pytest_codexsandbox.matrix.expectation_files import load
+from pytest_codexsandbox.model.deviation import Deviation
 from pytest_codexsandbox.registry import data_folder
 
 ENTRY = {

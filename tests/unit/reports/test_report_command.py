@@ -132,7 +132,8 @@ def generated(tmp_path: Path) -> Path:
 def test_a_journal_is_shown_by_generator(generated: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(generated), "--by", "generator"]) == 0
     shown = capsys.readouterr().out
-    assert "\nmytool 1.2 · codexsandbox 1.0, Codex 0.163.0, 2026-11-18: 290 of 323 checks conform" in shown
+    assert "2026-11-18: NOT TRUSTWORTHY, 290 of 323 checks conform" in shown  # these lines lack what a judge needs
+    assert "in doubt  NOT RE-JUDGED: 666 of 666 results" in shown
     assert "confined by bubblewrap" in shown
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.diagnosis.judge import SANDBOX_WAS_OFF
-from pytest_codexsandbox.harness.exit_code import OVERRULED, ExitResult, exit_code, settle, versions
+from pytest_codexsandbox.journal.exit_code import OVERRULED, ExitResult, exit_code, settle, versions
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key

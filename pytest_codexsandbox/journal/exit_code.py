@@ -9,10 +9,14 @@ import msgspec
 
 from pytest_codexsandbox.diagnosis.judge import SANDBOX_WAS_OFF
 from pytest_codexsandbox.matrix import expectations
-from pytest_codexsandbox.matrix.expectations import Applied, Deviation
+from pytest_codexsandbox.matrix.combinations import UNAVAILABLE
+from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.matrix.where_clause import parse
 from pytest_codexsandbox.model import ledger
 from pytest_codexsandbox.model.cell import Cell
+from pytest_codexsandbox.model.deviation import Deviation
+from pytest_codexsandbox.model.journal_lines import EnvironmentLine, OtherFailures, PlanLine
+from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import POLICIES
@@ -27,6 +31,7 @@ LEAK: Final = 13
 PYTEST_OWN: Final = {2: "pytest was interrupted", 3: "pytest had an internal error", 4: "pytest met a usage error"}
 PRECEDENCE: Final = (2, 3, 4, VIOLATED, LEDGER, BROKEN, STALE, LEAK)
 OVERRULED: Final = "failed outside the matrix: pytest itself or another plugin failed the run"
+DESELECTED: Final = "deselected"  # kind of what -k or another plugin dropped from the plan
 NO_END: Final = f"{LEDGER} the journal has no end: another plugin ended pytest before it was written"
 NOTHING_COLLECTED: Final = 5  # pytest's own as well
 SHOWN: Final = 3
@@ -65,6 +70,39 @@ def settle(
     """Gives every planned key its state. Then marks known deviations, with the whole plan in view."""
     states = ledger.settle(plan.keys, tuple(attempts), plan.not_applicable)
     return expectations.apply(plan, states, deviations, versions=versions, today=today)
+
+
+def of_run(
+    plan: Plan | PlanLine,
+    applied: Applied,
+    others: OtherFailures,
+    *,
+    leaks: Sequence[str],
+    environments: Sequence[EnvironmentLine],
+    strict: bool,
+) -> ExitResult:
+    """Returns the exit code of a run that has ended: at its end, and from its journal."""
+    changed = changes(environments)
+    return exit_code(
+        applied.records,
+        planned=plan.keys,
+        from_data=tuple(plan.not_applicable),
+        pytest_code=others.pytest_code,
+        other_failures=others.tests,
+        overruled=others.overruled,
+        stale=applied.stale,
+        unmatched=applied.unmatched,
+        disagreed=others.disagreed,
+        leaks=leaks,
+        changed=tuple(f"{spec}: {'; '.join(told)}" for spec, told in changed.items()),
+        incomplete=others.incomplete,
+        unwritten=others.unwritten,
+        hooks=others.hooks,
+        strict=strict,
+        not_had=tuple(one.what for one in plan.not_planned if one.kind == UNAVAILABLE),
+        dropped=tuple(dict.fromkeys(one.why for one in plan.not_planned if one.kind == DESELECTED)),
+        unmeasured=tuple(one.what for one in plan.not_planned if one.required),
+    )
 
 
 def exit_code(

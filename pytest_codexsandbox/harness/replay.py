@@ -1,0 +1,174 @@
+"""Replay: makes the rows of a journal's results again, by asking the same scenarios about the recorded calls.
+
+A row that was changed, added or removed differs from what its scenario says about the same call. Starts nothing.
+A scenario that has changed since the run asks something else: its rows are left as they are, and its promise is named.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pytest_codexsandbox.harness import act_effects, trial
+from pytest_codexsandbox.harness.baseline_checks import STANDING, START, control_worked
+from pytest_codexsandbox.harness.trial import RealTrial
+from pytest_codexsandbox.harness.user_command import by_itself
+from pytest_codexsandbox.journal import rejudge, store
+from pytest_codexsandbox.matrix.scenario_index import promises
+from pytest_codexsandbox.model.base_acts import FORBIDDEN
+from pytest_codexsandbox.model.ledger import ReadJournal
+from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.policy import asks_for_sandbox
+from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.record import Basis, Evidence, Record
+from pytest_codexsandbox.model.redact import MARK
+from pytest_codexsandbox.model.sandbox_state import SandboxState
+from pytest_codexsandbox.model.suite_traits import SANDBOX
+from pytest_codexsandbox.registry import data_folder
+
+USERS: Final = "user."  # the topic of a user's own tests
+
+
+def read(path: str | Path) -> ReadJournal:
+    """Returns the journal at `path`, judged again from its calls. InputError says what is wrong in which line."""
+    return replayed(store.read(path))
+
+
+def replayed(journal: ReadJournal) -> ReadJournal:
+    """Returns the journal with each result broken whose rows are not what its scenario says about its calls."""
+    asked = {row.id: row.asked for row in journal.plan.promises if row.asked}
+    if not asked:
+        return journal
+    replay = _Replay(journal, asked)
+    found = rejudge.with_contradictions(journal, dict(replay.contradictions()))
+    return msgspec.structs.replace(found, not_replayed=tuple(replay.left_out))
+
+
+class _Replay:
+    def __init__(self, journal: ReadJournal, asked: Mapping[str, str]) -> None:
+        self._journal = journal
+        self._calls = {line.id: line for line in journal.calls}
+        self.left_out: dict[str, None] = {}  # promises whose scenario has changed, in order
+        self._asked = asked
+        self._scenarios = {name: pair for name, pair in _scenarios().items() if asked.get(name) == digest_of(pair[1])}
+
+    def contradictions(self) -> Iterator[tuple[int, str]]:
+        """Yields the place of a record, and what is wrong with it."""
+        for place, record in enumerate(self._journal.records):
+            if record.basis is not None and record.basis.how == "judged":
+                why = self._fault(record, record.basis)
+                if why and not self._is_redacted(record):
+                    yield place, why
+
+    def _fault(self, record: Record, basis: Basis) -> str:
+        users = record.key.promise.startswith(USERS)
+        if not users and record.key.promise not in self._scenarios:
+            self.left_out |= {record.key.promise: None} if record.key.promise in self._asked else {}
+            return ""
+        lines = [self._calls[name] for name in record.calls if name in self._calls]
+        seen = [line.observation for line in lines if not line.control]
+        control = [line.observation for line in lines if line.control]
+        if not seen or not control:
+            return ""  # the rejudge of its calls has named it
+        state = basis.started.state if basis.started is not None else "unknown"
+        if users:
+            return next(_of_user(record, basis, seen[1:]), "")
+        promise, function = self._scenarios[record.key.promise]
+        if promise.topic in STANDING:
+            return next(_of_standing(record, promise, state, control[0]), "")
+        own = RealTrial(
+            record.key,
+            promise,
+            seen=tuple(seen),
+            control=tuple(control),
+            started=SandboxState(state=state, why=""),
+            asks_for_sandbox=asks_for_sandbox(record.key.policy),
+        )
+        return _difference(own, record, basis, function)
+
+    def _is_redacted(self, record: Record) -> bool:
+        """Checks whether something in its calls was taken out because it looked like a credential."""
+        lines = [self._calls[name] for name in record.calls if name in self._calls]
+        return any(MARK.encode() in msgspec.json.encode(line.observation) for line in lines)
+
+
+def _difference(own: RealTrial, record: Record, basis: Basis, function: Callable[..., object]) -> str:
+    outcome = "passed"
+    try:
+        function(own)
+    except Exception:  # noqa: BLE001 - whatever a scenario raises, it failed in the run too
+        outcome = "failed"
+    if outcome != basis.outcome:
+        return f"its scenario {outcome}, asked again about its calls, and the result says {basis.outcome}"
+    made, kept = [*map(_said, own.rows)], [*map(_said, record.evidence)]
+    if len(made) != len(kept):
+        return f"its scenario leaves {len(made)} rows about its calls, and the result has {len(kept)}"
+    wrong = next((row for row, one, other in zip(record.evidence, made, kept, strict=True) if one != other), None)
+    return f"a row is not what its scenario says about the call: {wrong.claim}" if wrong is not None else ""
+
+
+def _said(row: Evidence) -> tuple[object, ...]:
+    """Returns the part of a row that does not depend on texts, which are masked in a journal."""
+    return row.act, row.call, row.nonce, row.held, row.control_held, row.direction
+
+
+def _of_standing(record: Record, promise: Promise, state: str, control: Observation) -> Iterator[str]:
+    """Yields what is wrong with the rows of a start or trust promise. What canaries did is in no journal."""
+    own = [row for row in record.evidence if row.act == FORBIDDEN]
+    worked = control_worked(control)
+    if len(own) != 1:
+        yield f"it has {len(own)} rows about the base acts, and each start and trust check has one"
+        return
+    if promise.topic == START:
+        wanted = "on" if asks_for_sandbox(record.key.policy) else "off"
+        found = state == wanted, worked and state != "unknown"
+    else:
+        found = worked, worked
+    if (own[0].held, own[0].control_held) != found:
+        yield f"a row is not what its calls show: {own[0].claim}"
+
+
+def _of_user(record: Record, basis: Basis, seen: Sequence[Observation]) -> Iterator[str]:
+    """Yields what is wrong with the rows of a user's own test: two about each call, and one if the test itself failed.
+    What the test compares is not known here."""
+    rows = record.evidence
+    pairs = [call.id for call in seen for _ in range(2)]
+    calls = [row.call for row in rows]
+    ends = [row.held for row in rows[1 : len(pairs) : 2]]
+    if calls[: len(pairs)] != pairs or len(rows) > len(pairs) + 1:
+        yield f"it has {len(rows)} rows about {len(seen)} calls"
+    elif ends != [by_itself(call) for call in seen]:
+        yield "a row is not what its call shows: how the command ended"
+    elif basis.outcome == "passed" and len(rows) > len(pairs):
+        yield "its test passed, and a row says that it failed"
+    elif basis.outcome == "failed" and len(rows) == len(pairs) and all(row.control_held for row in rows[-2:]):
+        yield "its test failed, and no row says so"
+
+
+@cache
+def _scenarios() -> dict[str, tuple[Promise, Callable[..., Any]]]:
+    below = promises(data_folder("scenarios"))
+    return {promise.id: (promise, test) for promise, test in below if promise.suite == SANDBOX}
+
+
+def digest_of(function: Callable[..., Any]) -> str:
+    """Returns the digest of the code that makes the rows of a promise: its scenario file and the methods of a trial."""
+    return _digest((inspect.getfile(function), *_METHODS))
+
+
+_METHODS: Final = (act_effects.__file__, trial.__file__)
+
+
+def digests(pairs: Iterable[tuple[Promise, Callable[..., Any]]]) -> dict[str, str]:
+    """Returns promise → digest of the code that makes its rows, of the promises whose rows can be made again."""
+    return {promise.id: digest_of(test) for promise, test in pairs if promise.suite == SANDBOX}
+
+
+@cache
+def _digest(files: tuple[str, ...]) -> str:
+    content = b"\0".join(Path(file).read_bytes() for file in files)
+    return hashlib.sha256(content).hexdigest()[:16]

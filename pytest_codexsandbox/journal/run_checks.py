@@ -1,0 +1,53 @@
+"""Run checks: how the plan and the end of a journal contradict its other lines. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pytest_codexsandbox.journal import exit_code
+from pytest_codexsandbox.journal.known_deviations import day_of
+from pytest_codexsandbox.matrix.expectations import Applied
+from pytest_codexsandbox.model.ledger import ReadJournal, count, never_written
+from pytest_codexsandbox.model.plan_content import content_digest
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.record import Record
+
+
+def plan_faults(journal: ReadJournal, *, is_new: bool) -> Iterator[str]:
+    if is_new and content_digest(journal.plan) != journal.plan.content:
+        yield "the plan does not fit its digest"
+
+
+def end_faults(journal: ReadJournal, states: Mapping[Key, Record], ways: Sequence[Applied]) -> Iterator[str]:
+    """Yields how the last line differs from the results. `ways`: the results with known deviations, on each day on
+    which the run may have ended; none in a journal of an earlier version."""
+    end = journal.end
+    if end is None:
+        return
+    if day_of(end.finished) is None or day_of(journal.run.started) is None:
+        yield "the run has no time at which it began, or none at which it ended"
+    found = count(states.values())
+    differ = [f"{end.counts.get(word, 0):,} {word}, not {number:,}" for word, number in found.items()
+              if end.counts.get(word, 0) != number]  # fmt: skip
+    if differ:
+        yield f"when the run ended it counted {', '.join(differ)}"
+    if not ways:
+        return
+    others = end.others
+    if others is None:
+        yield "its end lacks reasons for the exit code that no other line holds"
+        return
+    missing = len(never_written(states))
+    if missing != others.never_run:
+        yield f"{missing:,} planned results are missing, and when the run ended {others.never_run:,} were"
+    expected = [
+        exit_code.of_run(
+            journal.plan, way, others, leaks=end.leaks, environments=journal.environments, strict=journal.run.strict
+        )
+        for way in ways
+    ]
+    ended = end.exit, [_code(reason) for reason in end.reasons]
+    if all(ended != (one.code, [_code(reason) for reason in one.reasons]) for one in expected):
+        yield f"the run ended with exit code {end.exit}, and its results with {expected[0].code}"
+
+
+def _code(reason: str) -> str:
+    return reason.partition(" ")[0]
