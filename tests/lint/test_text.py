@@ -10,7 +10,11 @@ import pytest
 from tests.lint import tracked
 from tests.lint.tracked import ROOT, files
 
-BINARY = {"tests/golden/readme/journal.ndjson.gz"}
+BINARY = {
+    "tests/golden/journals/generators.ndjson.gz",
+    "tests/golden/journals/promises.ndjson.gz",
+    "tests/golden/readme/journal.ndjson.gz",
+}
 CORPUS = re.compile(r"scenarios/generator/cases/[^/]+/config\.toml")  # some of them are no text on purpose
 LONGEST = {".py": 400, "ARCHITECTURE.md": 75, "README.md": 105}
 ALONE = "pytest_codexsandbox/guest/probe.py"  # one file, for it is carried alone into an environment
