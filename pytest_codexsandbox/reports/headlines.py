@@ -167,7 +167,9 @@ def incomplete(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
     missing = len(never_written(states))
     if journal.end is None:
         torn = f" ({journal.torn})" if journal.torn else ""
-        words = f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
+        words = (
+            f"INCOMPLETE: the run did not end by itself{torn}; {missing:,} of {len(states):,} planned have no result"
+        )
         return "; ".join(filter(None, (words, _changed(journal))))
     never = f"{plural(missing, 'planned result')} are missing: the ledger does not add up" if missing else ""
     return contradiction(journal, states) or never
