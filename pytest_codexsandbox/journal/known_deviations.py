@@ -1,12 +1,13 @@
 """Known deviations of a journal: applies them again, and finds results that they do not cover. Pure."""
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from pytest_codexsandbox.matrix import expectations
 from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.matrix.where_clause import parse
+from pytest_codexsandbox.model.deviation import Deviation
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
@@ -15,9 +16,9 @@ from pytest_codexsandbox.model.record import Record
 class KnownDeviations:
     """Applies the deviations of a plan. `states`: the state of each key as the judge alone leaves it."""
 
-    def __init__(self, journal: ReadJournal, states: Mapping[Key, Record]) -> None:
-        self._journal, self._states = journal, states
-        self._by_id = {one.id: one for one in journal.plan.expectations}
+    def __init__(self, journal: ReadJournal, states: Mapping[Key, Record], known: Sequence[Deviation]) -> None:
+        self._journal, self._states, self._known = journal, states, known
+        self._ids = {one.id for one in known}
 
     def faults(self, record: Record, plain: Record) -> Iterator[str]:
         """Yields how the verdict of a record differs from its evidence. `plain`: the record as the judge leaves it."""
@@ -25,7 +26,7 @@ class KnownDeviations:
             if (record.verdict, record.direction) != (plain.verdict, plain.direction):
                 yield f"it says {_words(record)}, and its evidence says {_words(plain)}"
             return
-        if record.deviation not in self._by_id:
+        if record.deviation not in self._ids:
             yield f"it is {record.verdict.value} by {record.deviation}, which the journal's plan does not have"
         elif not any(_same(record, one.records[record.key]) for one in self._ways_of(plain)):
             yield f"it is {record.verdict.value} by {record.deviation}, which does not cover what its evidence shows"
@@ -50,9 +51,8 @@ class KnownDeviations:
 
     def _ways(self, plain: Mapping[Key, Record]) -> Iterator[Applied]:
         """Applies the deviations on each day on which the run may have done so."""
-        deviations = self._journal.plan.expectations
         for today in self._days:
-            yield expectations.apply(self._journal.plan, plain, deviations, versions=self._versions, today=today)
+            yield expectations.apply(self._journal.plan, plain, self._known, versions=self._versions, today=today)
 
     @cached_property
     def _days(self) -> tuple[datetime.date, ...]:

@@ -55,7 +55,9 @@ class _Rejudge:
         self._checks = RecordChecks(journal)
         self._as_judged = [*map(self._plain, journal.records)]  # each record before known deviations
         self._states = settle(journal.plan.keys, journal.records, journal.plan.not_applicable)
-        self._deviations = KnownDeviations(journal, self._judged_states())
+        self._of_plan = [*plan_faults(journal, is_new=self._is_new())]
+        known = () if self._of_plan else journal.plan.expectations  # those of a changed plan excuse nothing
+        self._deviations = KnownDeviations(journal, self._judged_states(), known)
 
     def done(self) -> ReadJournal:
         journal, states = self._journal, self._states
@@ -63,9 +65,9 @@ class _Rejudge:
             self._take(place, next(self._contradictions(record, self._as_judged[place]), ""))
         self._attempts()
         self._blocked(states)
-        if self._is_new():
+        if self._is_new() and not self._of_plan:
             self._settled(states)
-        for why in plan_faults(journal, is_new=self._is_new()):
+        for why in self._of_plan:
             self._found.append(Contradicted(line=self._numbers.plan, why=why))
         if not self._wrong and not self._found:
             applied = self._deviations.applied if self._is_new() else ()
