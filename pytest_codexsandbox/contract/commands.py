@@ -220,6 +220,28 @@ class CommandContract:
             done = environment.run(python(world, script, stdin=b"a line\n", launch=Launch(stdin_file=file)))
         assert done.stdout == b"True b'a line\\n'\n", done
 
+    def test_a_terminal_is_the_commands_own(self, environment: Environment) -> None:
+        script = """
+            import os, sys
+
+            here = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+            print([os.isatty(one) for one in (0, 1, 2)], os.tcgetpgrp(here) == os.getpgrp(), os.read(0, 5))
+        """
+        with fresh(environment) as world:
+            done = environment.run(python(world, script, stdin=b"typed\n", launch=Launch(terminal=True)))
+        assert (done.exit, done.stdout) == (0, b"[True, True, True] True b'typed'\n"), done
+
+    def test_streams_are_closed_and_the_umask_is_anothers(self, environment: Environment) -> None:
+        script = """
+            import os, sys
+
+            umask = os.umask(0)
+            os.write(1, f"{sys.stdin is None} {umask:o}\\n".encode())
+        """
+        with fresh(environment) as world:
+            done = environment.run(python(world, script, launch=Launch(closed=(0,), umask=0o7)))
+        assert (done.exit, done.stdout) == (0, b"True 7\n"), done
+
     # ---- several commands at once
     def test_commands_run_together_and_answers_keep_their_order(self, environment: Environment) -> None:
         """Each command waits for all others: run one after the other, they would never end."""

@@ -7,8 +7,17 @@ import os
 import sys
 from typing import Any, Callable, Dict, Final, List  # noqa: UP035
 
-from pytest_codexsandbox.guest import facts, hidden_program, probe_copy, process_tree, safe_paths, wire
+from pytest_codexsandbox.guest import (
+    facts,
+    hidden_program,
+    probe_copy,
+    probe_kernel_verbs,
+    process_tree,
+    safe_paths,
+    wire,
+)
 from pytest_codexsandbox.guest.event_loop import READ, Loop, Outbox
+from pytest_codexsandbox.guest.kernel_objects import KernelObjects
 from pytest_codexsandbox.guest.listeners import Listeners
 from pytest_codexsandbox.guest.live_processes import Conversations
 from pytest_codexsandbox.guest.process_scope import ProcessScope, Scopes
@@ -43,7 +52,8 @@ class Agent:
             "GUEST": _HERE,
             "HIDDEN": hidden_program.lay(self.folder),
         }
-        values = {**self._listeners.values, **programs}
+        self._objects = KernelObjects(self.word)
+        values = {**self._listeners.values, **self._objects.values, **programs}
         self._worlds = Worlds(
             self.folder,
             self.word,
@@ -246,6 +256,7 @@ class Agent:
 
     def do_facts(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
         told = facts.facts(os.environ.get("PATH", ""))
+        told["offers"] = [*probe_kernel_verbs.offers(), *self._objects.kept]
         reply(facts={**told, "private_tmp": self._alone, "resolver": "ours" if self._resolver else "the system's"})
 
     def do_state(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:

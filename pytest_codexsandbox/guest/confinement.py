@@ -59,6 +59,7 @@ _LIMITS: Final = {
     "pids_limit": ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"),
 }
 _SETTINGS: Final = ("kernel/core_pattern", "kernel/domainname", "vm/swappiness")
+_HARDWARE: Final = ("/proc/irq/default_smp_affinity", "/sys/power/state", "/sys/kernel/mm/ksm/run")
 _SYSTEM_FOLDERS: Final = ("/etc", "/opt", "/run", "/srv", "/usr/local/bin", "/var/lib", "/var/tmp")
 _GET_FLAGS: Final = 0x8913
 _NO_LIMIT: Final = 1 << 60  # control groups v1 report a larger number if there is no limit
@@ -76,6 +77,7 @@ def confinement() -> dict[str, Any]:
         "masked": " ".join(masked),
         "read_only_paths": " ".join(read_only),
         "kernel_settings": settings([f"/proc/sys/{name}" for name in _SETTINGS]),
+        "hardware_settings": settings(list(_HARDWARE)),
         "system_folders": " ".join(writable_folders(_SYSTEM_FOLDERS)),
         "interfaces": " ".join(interfaces()),
         "default_route": default_route(_lines("/proc/net/route")),

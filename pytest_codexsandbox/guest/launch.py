@@ -1,11 +1,11 @@
-"""Launch: descriptors that a careless caller leaves open for its command, and a file as its stdin."""
+"""Launch: descriptors that a careless caller leaves open for its command, a file as its stdin, or closed streams."""
 
 from __future__ import annotations
 
 import errno
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 FIRST: Final = 210  # model.act.FIRST_DESCRIPTOR; the agent itself has fewer open
@@ -54,3 +54,13 @@ def swap_for_a_file(path: str, theirs: list[int], ours: list[int]) -> None:
         made = os.open(path, mode | flags)
         os.close(ends[0])
         ends[0] = made
+
+
+def closing(numbers: Sequence[int]) -> Callable[[], None] | None:
+    """Returns what the command's process does before it becomes the command: it closes these descriptors."""
+
+    def close() -> None:
+        for number in numbers:
+            os.close(number)
+
+    return close if numbers else None

@@ -4,9 +4,9 @@
 
 It says `\\x1ecx:NONCE:{"ready": …}`, waits for a line `go` on stdin (or its end), says a row for each act, then `done`.
 It needs the standard library of Python 3.9, and imports lazily, since it starts in every call. Rare verbs are in
-probe_verbs.py beside it. A verb is a function `do_<verb>(path, params)`; it returns the value that was read, names its
-system call by `at`, and lets OSError rise. What must happen after its row was said (ending, sleeping) it appends to
-AFTERWARDS.
+probe_verbs.py and probe_kernel_verbs.py beside it. A verb is a function `do_<verb>(path, params)`; it returns the value
+that was read, names its system call by `at`, and lets OSError rise. What must happen after its row was said (ending,
+sleeping) it appends to AFTERWARDS.
 """
 
 from __future__ import annotations
@@ -519,15 +519,14 @@ VERBS = {name[3:].replace("_", "-"): made for name, made in list(globals().items
 
 
 def verb(name: str) -> Any:
-    """Returns a verb of this file, or of probe_verbs.py beside it."""
-    if name not in VERBS:
-        sys.dont_write_bytecode = True  # its cache would be a file that the command left behind
-        sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-        probe_verbs = __import__(f"{os.path.basename(__file__)[:-3]}_verbs")
-
-        vars(probe_verbs).update(at=at, new_socket=new_socket, unix_address=unix_address)
-        more = vars(probe_verbs).items()
-        VERBS.update({word[3:].replace("_", "-"): made for word, made in more if word.startswith("do_")})
+    """Returns a verb of this file, or of a file beside it that has more."""
+    for more in ("verbs", "kernel_verbs"):
+        if name not in VERBS:
+            sys.dont_write_bytecode = True  # its cache would be a file that the command left behind
+            sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+            found = vars(__import__(f"{os.path.basename(__file__)[:-3]}_{more}"))
+            found.update(at=at, new_socket=new_socket, unix_address=unix_address, Refused=Refused)
+            VERBS.update({word[3:].replace("_", "-"): made for word, made in found.items() if word.startswith("do_")})
     return VERBS[name]
 
 
@@ -545,17 +544,16 @@ def say(nonce: str, message: dict[str, object]) -> None:
 
 
 def wait_for_go() -> None:
-    """Waits for the line `go` on stdin. Reads byte by byte, because the rest of stdin belongs to the command.
-
-    A file as stdin grows by that line: its end is not the end.
-    """
-    line, is_file = b"", os.path.isfile("/proc/self/fd/0")
+    """Waits for the line `go` on stdin. Reads byte by byte, because the rest of stdin belongs to the command."""
+    line, is_file = b"", os.path.isfile("/proc/self/fd/0")  # a file grows by that line: its end is not the end
+    signal.signal(signal.SIGTTIN, signal.SIG_IGN) if os.isatty(0) else None  # in the background no process may read
     until = time.monotonic() + 10
-    while not line.endswith(b"\n") or line.strip() != b"go":
+    while line.strip() != b"go" or not line.endswith(b"\n"):
         line = b"" if line.endswith(b"\n") else line
         try:
             byte = os.read(0, 1)
-        except OSError:
+        except OSError as problem:
+            time.sleep(problem.errno == errno.EIO)  # time to be inspected
             return
         if not byte:
             if not is_file or time.monotonic() > until:

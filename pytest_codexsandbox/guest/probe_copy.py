@@ -12,7 +12,8 @@ from typing import Final
 _HERE: Final = os.path.dirname(os.path.abspath(__file__))
 NAME: Final = "task.py"  # in the words of every call
 _FOLDER: Final = "bin"
-_COPIES: Final = {"probe.py": NAME, "probe_verbs.py": f"{NAME[:-3]}_verbs.py"}  # the probe imports the second by name
+_MORE: Final = ("verbs.py", "kernel_verbs.py")  # the probe imports these by its own name and theirs
+_COPIES: Final = {"probe.py": NAME, **{f"probe_{more}": f"{NAME[:-3]}_{more}" for more in _MORE}}
 
 
 def lay(folder: str) -> str:

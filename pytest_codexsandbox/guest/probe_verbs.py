@@ -85,6 +85,12 @@ def do_exchange(path: str, params: Params) -> None:
     checked(call(AT_FDCWD, os.fsencode(path), AT_FDCWD, os.fsencode(params["to"]), RENAME_EXCHANGE))
 
 
+def do_put(path: str, params: Params) -> None:
+    """Makes an empty file with a mode, of which the umask takes its part."""
+    at("open")
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, params["mode"]))
+
+
 def do_mkfifo(path: str, params: Params) -> None:
     at("mkfifo")
     sys.audit("codexsandbox.mkfifo", path)
@@ -165,13 +171,64 @@ def do_unix_send(path: str, params: Params) -> None:
         elif params["by"] == "sendmsg":
             made.sendmsg([data], [], 0, address)
         else:
-            send_many(made, data, address)
+            sys.audit("socket.sendmsg", made, address)
+            ending = b"" if address[:1] == "\0" else b"\0"
+            send_many(made, data, made.family.to_bytes(2, sys.byteorder) + os.fsencode(address) + ending)
     finally:
         made.close()
 
 
-def send_many(made: Any, data: bytes, address: str) -> None:
-    """Calls sendmmsg(2) with one message."""
+def do_serve(path: str, params: Params) -> str:
+    """Serves one TCP client on the loopback: listens, connects to itself, accepts. Returns what the client receives."""
+    server, client = new_socket(params["family"], "stream", params), None
+    try:
+        at("bind")
+        server.bind((params["address"], 0))
+        at("listen")
+        server.listen(1)
+        client = new_socket(params["family"], "stream", params)
+        at("connect")
+        client.connect(server.getsockname()[:2])
+        at("accept")
+        sys.audit("codexsandbox.kernel", "accept")
+        import socket
+
+        with socket.socket(fileno=server.detach()) as listening:
+            listening.settimeout(params.get("timeout", 5.0))
+            taken, _ = listening.accept()
+        at("send")
+        with taken:
+            taken.sendall(b"through the server")
+        at("receive")
+        received: bytes = client.recv(64)
+        return received.decode()
+    finally:
+        server.close()
+        if client is not None:
+            client.close()
+
+
+def do_send_many(path: str, params: Params) -> str:
+    """Sends a datagram to itself over the loopback by sendmmsg(2), as the C library's resolver does."""
+    server, client = new_socket("inet", "dgram", params), new_socket("inet", "dgram", params)
+    try:
+        at("bind")
+        server.bind(("127.0.0.1", 0))
+        at("connect")
+        client.connect(server.getsockname())
+        at("sendmmsg")
+        sys.audit("codexsandbox.kernel", "sendmmsg")
+        send_many(client, b"through the loopback", None)
+        at("receive")
+        received: bytes = server.recv(64)
+        return received.decode()
+    finally:
+        server.close()
+        client.close()
+
+
+def send_many(made: Any, data: bytes, name: bytes | None) -> None:
+    """Calls sendmmsg(2) with one message. `name`: the address as the kernel reads it; None for a connected socket."""
     import ctypes
 
     class Vector(ctypes.Structure):
@@ -191,10 +248,8 @@ def send_many(made: Any, data: bytes, address: str) -> None:
     class Message(ctypes.Structure):  # struct mmsghdr: the header is padded before what the kernel writes behind it
         _fields_ = [("header", Header), ("sent", ctypes.c_uint)]
 
-    sys.audit("socket.sendmsg", made, address)
-    name = made.family.to_bytes(2, sys.byteorder) + os.fsencode(address) + (b"" if address[:1] == "\0" else b"\0")
     vector = Vector(data, len(data))
-    header = Header(name=name, name_length=len(name), vectors=ctypes.pointer(vector), vector_count=1)
+    header = Header(name=name, name_length=len(name or b""), vectors=ctypes.pointer(vector), vector_count=1)
     message = Message(header=header)
     checked(libc("sendmmsg")(made.fileno(), ctypes.byref(message), 1, 0) < 0)
 

@@ -13,12 +13,13 @@ import signal
 import struct
 import subprocess
 import termios
+import tty
 from collections.abc import Callable
 from typing import Any, Final
 
 from pytest_codexsandbox.guest import disk_space, fifo_channel, memory_limits, probe_inspector, process_tree
 from pytest_codexsandbox.guest.event_loop import Loop, Timer
-from pytest_codexsandbox.guest.launch import LeftOpen, swap_for_a_file
+from pytest_codexsandbox.guest.launch import LeftOpen, closing, swap_for_a_file
 from pytest_codexsandbox.guest.streams import Feed, Pipe
 
 _QUIET: Final = 0.2  # a process that has only slept for so long after the command's end will not end by itself
@@ -64,7 +65,10 @@ class ProcessScope:
             return "no command was given"
         try:
             self._said = fifo_channel.made(self._command["channel"]) if self._command.get("channel") else None
-            self._begin_on_terminal() if pty else self._begin_on_pipes()
+            if pty or self._launch.get("terminal"):
+                self._begin_on_terminal(raw=not pty)
+            else:
+                self._begin_on_pipes()
         except (OSError, ValueError, subprocess.SubprocessError) as problem:
             return str(problem)
         self.leader_alive = True
@@ -94,6 +98,7 @@ class ProcessScope:
             start_new_session=True,
             pass_fds=self._left_open.numbers,
             preexec_fn=setup,  # noqa: PLW1509
+            umask=self._launch.get("umask", -1),
         )
         self.pid = started.pid
         started.returncode = 0  # we wait for it ourselves
@@ -111,7 +116,7 @@ class ProcessScope:
                 ours.append(ends[1 - direction])
             if self._launch.get("stdin_file"):
                 swap_for_a_file(self._launch["stdin_file"], theirs, ours)
-            self._popen(theirs[0], theirs[1], theirs[2], None)
+            self._popen(theirs[0], theirs[1], theirs[2], closing(self._launch.get("closed") or ()))
         except BaseException:
             for fd in ours:
                 os.close(fd)
@@ -124,8 +129,12 @@ class ProcessScope:
         self.feed = Feed(self._loop, ours[0])
         self.out, self.err = Pipe(self._loop, ours[1], limit), Pipe(self._loop, ours[2], limit)
 
-    def _begin_on_terminal(self) -> None:
+    def _begin_on_terminal(self, *, raw: bool) -> None:
         ours, theirs = os.openpty()
+        if raw:  # what the probe says arrives byte for byte, and nothing is echoed
+            tty.setraw(theirs)
+            status = os.fstat(theirs)
+            self._said = (status.st_dev, status.st_ino)
 
         def own_the_terminal() -> None:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)

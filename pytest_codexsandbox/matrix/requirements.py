@@ -12,6 +12,7 @@ from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.promise import Promise
 
 SETTINGS: Final = "kernel-settings:writable"  # writable by this user, without any sandbox
+HARDWARE: Final = "hardware-settings:writable"
 PRIVILEGES: Final = "new-privileges:possible"  # NoNewPrivs is not set without a sandbox
 FOLDERS: Final = "system-folders:writable"  # at least one of them
 WORDS: Final = (
@@ -22,10 +23,22 @@ WORDS: Final = (
     "platform:linux",
     SETTINGS,
     FOLDERS,
+    HARDWARE,
     PRIVILEGES,
 )
 AT_RUN_TIME: Final = "capability:"
 PROGRAM: Final = "program:"  # that is on the PATH of calls
+# What works without any sandbox: the words of guest/probe_kernel_verbs.py and guest/kernel_objects.py.
+OFFERS: Final = {
+    "kernel:io-uring": "the kernel refuses io_uring here, even without a sandbox",
+    "kernel:ptrace": "no process may trace its own child here, even without a sandbox",
+    "kernel:memory": "no memory can be reached by a process's number here, even without a sandbox",
+    "kernel:other-abi": "no 32-bit system call works here, even without a sandbox",
+    "kernel:remount": "nothing can be remounted here, even without a sandbox",
+    "kernel:devices": "/dev has no device here but the harmless ones",
+    "kernel:segment": "no memory can be shared by number here, even without a sandbox",
+    "kernel:key": "no key can be kept here, even without a sandbox",
+}
 NEEDS_LINUX: Final = (
     'needs Linux: docker run --rm -it -v "$PWD":/work -w /work python:3.12 '
     "sh -c \"pip install 'pytest-codexsandbox[codex]' && pytest --codex-matrix\""
@@ -34,10 +47,10 @@ NEEDS_LINUX: Final = (
 
 def check(promise: Promise) -> None:
     for word in promise.requires:
-        if word not in WORDS and not word.startswith((AT_RUN_TIME, PROGRAM)):
+        if word not in (*WORDS, *OFFERS) and not word.startswith((AT_RUN_TIME, PROGRAM)):
             raise InputError(
                 f"{promise.id} has the unknown requirement {word!r}",
-                why=did_you_mean(word, (*WORDS, f"{AT_RUN_TIME}NAME", f"{PROGRAM}NAME")),
+                why=did_you_mean(word, (*WORDS, *OFFERS, f"{AT_RUN_TIME}NAME", f"{PROGRAM}NAME")),
             )
 
 
@@ -56,6 +69,13 @@ def why_not_there(promise: Promise, facts: Mapping[str, Any]) -> str:
     found = facts.get("kernel_settings", "")
     if SETTINGS in promise.requires and found != "writable":
         return f"by probe: /proc/sys is not writable here, even without a sandbox ({found or 'reason unknown'})"
+    found = facts.get("hardware_settings", "")
+    if HARDWARE in promise.requires and found != "writable":
+        return f"by probe: /sys and /proc/irq are not writable here without a sandbox ({found or 'reason unknown'})"
+    offers = facts.get("offers", ())
+    for word in promise.requires:
+        if word in OFFERS and word.partition(":")[2] not in offers:
+            return f"by probe: {OFFERS[word]}"
     if FOLDERS in promise.requires and not facts.get("system_folders"):
         return "by probe: no file can be made in a folder of the system here, even without a sandbox"
     if PRIVILEGES in promise.requires and facts.get("no_new_privs") != "0":

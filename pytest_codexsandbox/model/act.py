@@ -4,8 +4,9 @@ Paths are placeholders until a world is created: @WORKSPACE@ @OUTSIDE@ @ROOT0@ @
 @CODEX_HOME@ @TMP@ (/tmp) @TMPDIR@ @SHM@ (/dev/shm) @WORLD@ (the world's own folder). @NAME@ is a word that is unique to
 world and act: files in a shared folder are named by it. Listeners outside the sandbox give @HTTP@ @DNS@ (ports), @UNIX@
 (a path) and @ABSTRACT@ (a name; a datagram socket has it too), @DGRAM@ (a datagram socket's path) and @FIFO@ (a named
-pipe's path). @PYTHON@ and @PROBE@ are the programs of the harness, @GUEST@ is the folder of the others. @HIDDEN@ is a
-program that exists outside and in no sandbox (guest/hidden_program.py): it makes the file that it is given.
+pipe's path). The agent keeps @SEGMENT@ (the number of a segment of shared memory) and @KEY@ (the name of a key in its
+session keyring). @PYTHON@ and @PROBE@ are the programs of the harness, @GUEST@ is the folder of the others. @HIDDEN@ is
+a program that exists outside and in no sandbox (guest/hidden_program.py): it makes the file that it is given.
 """
 
 from typing import Any, Final, Literal
@@ -30,6 +31,8 @@ PLACEHOLDERS: Final = (
     "ABSTRACT",
     "DGRAM",
     "FIFO",
+    "SEGMENT",
+    "KEY",
     "PYTHON",
     "PROBE",
     "GUEST",
@@ -63,6 +66,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     descriptors: tuple[str, ...] = ()  # left open as FIRST_DESCRIPTOR and on: `folder:PATH`, `file:PATH`, `unix:PATH`
     signal: int = 2  # what `interrupt_after` sends: SIGINT
     signal_alone: bool = False  # to the Codex process alone, as a supervisor does, and not to its group
+    terminal: bool = False  # stdin, stdout and stderr are a terminal that the agent made, and the session's own
+    closed: tuple[int, ...] = ()  # standard streams that are closed
+    umask: int = -1  # -1: the agent's
 
 
 FIRST_DESCRIPTOR: Final = 210
