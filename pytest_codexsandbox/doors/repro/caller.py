@@ -12,7 +12,7 @@ from pytest_codexsandbox.model.act import FIRST_DESCRIPTOR, Call, Launch
 
 LISTENER: Final = '"$R"/listener.sock'  # of setup.listener("unix")
 CALLER: Final = r"""
-import os, signal, socket, subprocess, sys, time
+import fcntl, os, signal, socket, subprocess, sys, termios, time, tty
 end = sys.argv.index("--")
 settings = [word.split("=", 1) for word in sys.argv[1:end]]
 wanted, command = dict(settings), sys.argv[end + 1 :]
@@ -30,7 +30,11 @@ def as_usual():
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    os.umask(0o022)
+    os.umask(int(wanted.get("umask", "022"), 8))
+    if "terminal" in wanted:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for number in wanted.get("closed", "").split():
+        os.close(int(number))
 def started():
     found = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -66,10 +70,24 @@ if "stdin" in wanted:
     with open(wanted["stdin"], "ab") as file:
         file.write(given)
     stdin = os.open(wanted["stdin"], os.O_RDONLY)
+stdout, stderr = subprocess.PIPE if "signal" in wanted else None, None
+if "terminal" in wanted:
+    terminal, stdin = os.openpty()
+    tty.setraw(stdin)
+    stdout = stderr = stdin
 call = subprocess.Popen(
-    command, stdin=stdin, stdout=subprocess.PIPE if "signal" in wanted else None, pass_fds=left,
-    start_new_session=True, preexec_fn=as_usual,
+    command, stdin=stdin, stdout=stdout, stderr=stderr, pass_fds=left, start_new_session=True, preexec_fn=as_usual
 )
+if "terminal" in wanted:
+    os.close(stdin)
+    os.write(terminal, given)
+    said = b"-"
+    while said:
+        try:
+            said = os.read(terminal, 65536)
+        except OSError:  # the last process that held the other end is gone
+            break
+        os.write(1, said)
 for number in left:
     os.close(number)
 if call.stdin is not None:
@@ -130,6 +148,12 @@ def words(launch: Launch, call: Call, paths: Paths) -> Iterator[str]:
         yield f"open={kind}:{LISTENER if kind == 'unix' else paths.word(path)}"
     if launch.stdin_file:
         yield f"stdin={paths.word(launch.stdin_file)}"
+    if launch.terminal:
+        yield "terminal=yes"
+    if launch.closed:
+        yield f"closed={' '.join(map(str, launch.closed))!r}"
+    if launch.umask >= 0:
+        yield f"umask={launch.umask:03o}"
     if call.interrupt_after:
         yield f"signal={launch.signal}"
         yield f"after={call.interrupt_after}"

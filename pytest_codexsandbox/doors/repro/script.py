@@ -82,9 +82,12 @@ def repro_script(
         *(setup.listener("dns-udp", port=53) if entrance and _asks_names(chosen) else ()),
         *before,
         *(setup.hidden() if _hides(observation) else ()),
+        *(setup.key() if _keyed(chosen, paths) else ()),
         *_shown("before", looks, paths),
         *(caller.written() if launched else ()),
-        *_run(observation, inner, paths, stdin=stdin, before=launched or _interrupted(chosen)),
+        *_run(
+            observation, inner, paths, stdin=stdin, before=(*_keyed(chosen, paths), *(launched or _interrupted(chosen)))
+        ),
         *_shown("after", looks, paths),
         'exit "$code"',
     ]
@@ -178,6 +181,12 @@ def _listeners(chosen: Mapping[str, Act], paths: Paths, launch: Launch | None) -
 
 def _interrupted(chosen: Mapping[str, Act]) -> tuple[str, ...]:
     return ("timeout", "-s", "INT", "2") if any(act.verb == "beat" for act in chosen.values()) else ()
+
+
+def _keyed(chosen: Mapping[str, Act], paths: Paths) -> tuple[str, ...]:
+    """Returns the words that keep the key that an act looks for in the caller's session keyring; () if none does."""
+    names = [act.params["name"] for act in chosen.values() if act.verb == "key" and act.params.get("name")]
+    return ('"$PY"', "-I", '"$R/key.py"', paths.word(names[0])) if names else ()
 
 
 def _asks_names(chosen: Mapping[str, Act]) -> bool:

@@ -132,6 +132,13 @@ def test_a_call_that_never_started_has_its_reason() -> None:
     assert "exit 2" in script and script.startswith("#!/bin/sh\n# ")
 
 
+def test_a_key_of_the_caller_is_made_before_codex_starts() -> None:
+    act = Act(verb="key", params={"name": "cx-kept"})
+    script = repro_script(recorded({"p.k/s": act}), acts={"p.k/s": act})
+    assert "add_key" in script and '"$PY" -I "$R/key.py" cx-kept env -i' in script
+    assert "key.py" not in repro_script(recorded({"p.k/s": act}), acts={})
+
+
 @pytest.mark.parametrize("verb", ["http", "dns", "unix-connect"])
 def test_an_act_that_talks_to_the_outside_gets_a_server_there(verb: str) -> None:
     act = Act(verb=verb, params={"address": "@UNIX@", "port": "1", "name": "x"})
