@@ -94,7 +94,8 @@ class Call:
         quiet = "command:silent" in self.flaws
         if "stderr:lost" in self.flaws:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        if self._unconfined() or f"unconfined:{os.path.basename(self.command[0])}" in self.flaws:
+        open_for = {f"unconfined:{os.path.basename(self.command[0])}", f"open-on:{kind_of_stdin()}"}
+        if self._unconfined() or open_for & self.flaws:
             become(self.command, self.environment)
         if not is_probe(self.command):
             if self.policy["mode"] != "danger-full-access" and is_of_another_process(self.command[0]):
@@ -135,7 +136,7 @@ class Call:
         try:
             if not self.flaws & {"children:left", "death:alone"}:
                 prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if "interrupt:ignored" in self.flaws:
+            if "interrupt:ignored" in self.flaws or (kind_of_stdin() == "terminal" and self._takes_no_terminal()):
                 os.setsid()
             if prepare:
                 prepare()
@@ -146,6 +147,9 @@ class Call:
         finally:
             os._exit(125)
 
+    def _takes_no_terminal(self) -> bool:
+        return "terminal:kept" not in self.flaws and self.policy["mode"] != "danger-full-access"
+
     def _spoil(self) -> None:
         """Changes what the command inherits, where that is the flaw."""
         import resource
@@ -154,6 +158,8 @@ class Call:
             os.closerange(3, 256)
         if "umask:open" in self.flaws:
             os.umask(0)
+        if "umask:fixed" in self.flaws:
+            os.umask(0o022)
         if "limits:lowered" in self.flaws:
             resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
         if "signals:ignored" in self.flaws:
@@ -202,6 +208,16 @@ def padded(argv: list[str]) -> list[str]:
     room = sum(len(os.fsencode(word)) + 1 for word in argv) - sum(len(os.fsencode(word)) + 1 for word in first)
     half = room // 2
     return [*first, "x" * (half - 1), "x" * (room - half - 1)]
+
+
+def kind_of_stdin() -> str:
+    """Returns `terminal`, `null`, `closed`, or `other`."""
+    try:
+        if os.fstat(0).st_rdev == os.makedev(1, 3):
+            return "null"
+    except OSError:
+        return "closed"
+    return "terminal" if os.isatty(0) else "other"
 
 
 def is_of_another_process(path: str) -> bool:

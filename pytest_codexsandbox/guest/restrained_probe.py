@@ -15,12 +15,15 @@ import os
 import sys
 import types
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pytest_codexsandbox.guest import kernel_restraint
     from pytest_codexsandbox.guest.restraint import Boundary, Restraint, refuse
 else:  # started as a file: the files beside it are modules
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import kernel_restraint
     from restraint import Boundary, Restraint, refuse
 
 LIARS = ("liar", "wrong-nonce")
@@ -91,6 +94,7 @@ def patch(boundary: Boundary, verbs: set[str]) -> None:
         Databases(boundary).watch()
     if "status" in verbs and not boundary.full:
         builtins.open = without_privileges(builtins.open, boundary)
+    kernel_restraint.patch(boundary)
     if boundary.has("identity:other"):
         os.getresuid = os.getresgid = lambda: (65534, 65534, 65534)
     if not boundary.full and not boundary.has("processes:all"):
@@ -152,7 +156,7 @@ def main() -> None:
     if conduct in LIARS:
         return Liar(boundary, argv, argv[4] if conduct == "liar" else argv[4][::-1] + "0").talk()
     patch(boundary, {act["verb"] for act in plan_of(argv)})
-    sys.addaudithook(Restraint(boundary))
+    sys.addaudithook(Restraint(boundary, {"codexsandbox.kernel": partial(kernel_restraint.answer, boundary)}))
     return as_the_probe(argv)
 
 

@@ -18,6 +18,7 @@ bubblewrap's mounts give. Each word in `flaws` breaks one of the answers:
     lets:unnamed (files without a name), lets:fifos, lets:exchanges, lets:attributes (owner, times, extended)
     metadata:lets-PATH (one path below a root, as `.git/hooks`, is not protected)
     processes:all (those outside are seen too), settings:open (the kernel's can be changed)
+    hardware:open (those of the hardware can be changed)
     capabilities:kept, privileges:gained, identity:other (restrained_probe.py: what the probe says of its process)
     sqlite:lets, sqlite:denies, sqlite:denies-wal, sqlite:copies, sqlite:other-text
 """
@@ -34,6 +35,7 @@ FAMILIES = ("UNIX", "INET", "INET6", "NETLINK", "PACKET", "VSOCK")
 KINDS = ("STREAM", "DGRAM", "RAW")
 SHM = "/dev/shm"
 SETTINGS = ("/proc/sys", "/proc/sysrq-trigger")  # settings of the kernel itself
+HARDWARE = ("/proc/irq", "/sys")
 Path = Any  # what Python's own functions take: text, bytes, a descriptor
 
 
@@ -135,6 +137,8 @@ class Boundary:
             return False
         if any(inside(path, place) for place in SETTINGS):
             return self.has("settings:open")
+        if any(inside(path, place) for place in HARDWARE):
+            return self.has("hardware:open")
         if path.startswith(("/dev/", "/proc/")) and not inside(path, SHM):
             return True
         within = str.startswith if self.has("paths:prefixes") else inside
@@ -165,7 +169,7 @@ class Restraint:
 
     WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
-    def __init__(self, boundary: Boundary) -> None:
+    def __init__(self, boundary: Boundary, more: dict[str, Callable[..., None]] | None = None) -> None:
         self.boundary, self.asking = boundary, False
         self.answers: dict[str, Callable[..., None]] = {
             "open": self.open,
@@ -189,6 +193,7 @@ class Restraint:
             "socket.sendto": self.send,
             "socket.sendmsg": self.send,
             "socket.getaddrinfo": self.lookup,
+            **(more or {}),
         }
 
     def __call__(self, event: str, words: tuple[Any, ...]) -> None:

@@ -21,3 +21,21 @@ class Fake(msgspec.Struct, frozen=True, kw_only=True):
     caught_by: tuple[str, ...] = ()  # promise ids
     policies: tuple[str, ...] = (WORKSPACE_WRITE,)  # under which it is run
     patience: float = 1.0  # of the time limits: a subject that hangs is not waited for long
+
+
+def mute(name: str, wrong: str, *, patience: float = 1.0) -> Fake:
+    return Fake(name=name, wrong=wrong, kind="mute", conduct=name, patience=patience)
+
+
+def mutant(
+    name: str,
+    wrong: str,
+    *caught_by: str,
+    flaws: tuple[str, ...] = (),
+    under: tuple[str, ...] = (WORKSPACE_WRITE,),
+    conduct: str = "restrained",
+    patience: float = 1.0,
+) -> Fake:
+    return Fake(
+        name=name, wrong=wrong, flaws=flaws, caught_by=caught_by, policies=under, conduct=conduct, patience=patience
+    )

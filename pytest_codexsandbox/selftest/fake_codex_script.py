@@ -19,6 +19,7 @@ SOURCES: Final = (
     "fake_codex.py",
     "fake_call.py",
     "fake_doors.py",
+    "kernel_restraint.py",
     "restrained_probe.py",
     "restraint.py",
     "sqlite_restraint.py",

@@ -1,6 +1,7 @@
 """Fake Codexes: every fake subject. A new promise needs at least one here that it catches; a new mutant is one entry.
 
-The general ones come first; the mutants are sorted by the topic whose boundary they break.
+The general ones come first; the mutants are sorted by the topic whose boundary they break. Those that break what the
+kernel keeps (system calls, devices, terminals) are in kernel_fakes.py.
 """
 
 from collections.abc import Iterable
@@ -16,26 +17,8 @@ from pytest_codexsandbox.model.policy import (
     SANDBOXED,
     WORKSPACE_WRITE,
 )
-from pytest_codexsandbox.selftest.fake import Fake
-
-
-def mute(name: str, wrong: str, *, patience: float = 1.0) -> Fake:
-    return Fake(name=name, wrong=wrong, kind="mute", conduct=name, patience=patience)
-
-
-def mutant(
-    name: str,
-    wrong: str,
-    *caught_by: str,
-    flaws: tuple[str, ...] = (),
-    under: tuple[str, ...] = (WORKSPACE_WRITE,),
-    conduct: str = "restrained",
-    patience: float = 1.0,
-) -> Fake:
-    return Fake(
-        name=name, wrong=wrong, flaws=flaws, caught_by=caught_by, policies=under, conduct=conduct, patience=patience
-    )
-
+from pytest_codexsandbox.selftest.fake import Fake, mutant, mute
+from pytest_codexsandbox.selftest.kernel_fakes import KERNEL
 
 GOOD: Final = Fake(name="good", wrong="", kind="good", policies=EVERY)
 ALLOW_ALL: Final = mutant(
@@ -385,7 +368,7 @@ OPEN_DOORS: Final = {
     )
     for door in ("app-server", "exec")
 }
-FAKES: Final = (GOOD, ALLOW_ALL, *GENERAL, *FILESYSTEM, *PROTECTED, *SQLITE, *NETWORKS, *PROCESSES)
+FAKES: Final = (GOOD, ALLOW_ALL, *GENERAL, *FILESYSTEM, *PROTECTED, *SQLITE, *NETWORKS, *PROCESSES, *KERNEL)
 
 
 def named(names: Iterable[str]) -> tuple[Fake, ...]:

@@ -1,0 +1,118 @@
+"""The streams and the umask that the caller gives: a terminal, no stdin, an empty one, another umask."""
+
+from pytest_codexsandbox.api import Trial, promise
+from pytest_codexsandbox.model.act import Act, Call, Launch
+from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
+
+LINUX = "https://github.com/openai/codex/blob/main/codex-rs/linux-sandbox/README.md"
+SECURITY = "https://developers.openai.com/codex/agent-approvals-security#sandbox-and-approvals"
+CLI = "https://github.com/openai/codex/blob/main/codex-rs/cli/src/debug_sandbox.rs"
+OUTSIDE = "@OUTSIDE@/@NAME@"
+INSIDE = "@WORKSPACE@/made-inside"
+TWO_FILES = 'echo let through > "$1"; echo made > "$2"; test ! -e "$1"'
+SHELL = ("/bin/sh", "-c", TWO_FILES, "sh", OUTSIDE, INSIDE)
+MADE = {"inside": Act(verb="write", path=INSIDE)}
+NO_TERMINAL = ("ENXIO", "EACCES", "EPERM", "ENOENT", "EROFS")
+NOT_TYPED = ("EPERM", "EACCES", "EIO", "ENOTTY")
+OTHER_UMASK = 0o007  # a fixed one shows, and one that can only be narrower
+
+
+def on_a_terminal(trial: Trial) -> None:
+    """Adds the rows of the case: about a file outside, or about the terminal."""
+    if trial.case == "confined":
+        trial.refused("confined")
+    else:
+        trial.refused("open", errno=NO_TERMINAL, claim="/dev/tty cannot be opened")
+        trial.refused("type", errno=NOT_TYPED, unless=("EIO", "EPERM", "EACCES"), claim="TIOCSTI is refused")
+
+
+@promise(
+    "process.terminal-out-of-reach",
+    kind="boundary",
+    severity="critical",
+    source=LINUX,
+    policies=(WORKSPACE_WRITE,),
+    acts={
+        "confined": Act(verb="write", path=OUTSIDE),
+        "open": Act(verb="terminal"),
+        "type": Act(verb="terminal", params={"push": True}),
+    },
+    call=Call(launch=Launch(terminal=True)),
+    cases=("confined", "terminal"),
+)
+def test_the_terminal_of_the_caller_is_out_of_reach(trial: Trial) -> None:
+    """Called from a terminal, a command is confined as without one. It cannot open the terminal by /dev/tty, and it
+    types nothing into it: the caller's shell would run that outside.
+
+    Source: codex-linux-sandbox: bubblewrap gives the command a session of its own.
+    Control: without a sandbox the same command writes, opens and types, on a terminal that the agent made. Where the
+    kernel lets this user type into no terminal, that is left out.
+    """
+    on_a_terminal(trial)
+
+
+@promise(
+    "process.closed-stdin-is-confined",
+    kind="boundary",
+    severity="critical",
+    source=SECURITY,
+    policies=(WORKSPACE_WRITE,),
+    requires=("program:sh",),
+    acts=MADE,
+    call=Call(argv=SHELL, launch=Launch(closed=(0,))),
+)
+def test_a_command_without_standard_input_is_confined(trial: Trial) -> None:
+    """A command that is called with its standard input closed writes in the workspace and not outside.
+
+    Source: Codex documentation, sandbox modes: they hold for every command.
+    Control: without a sandbox the same command writes both files.
+    """
+    trial.confined(act="inside", made=INSIDE)
+
+
+@promise(
+    "process.null-stdin-is-confined",
+    kind="boundary",
+    severity="critical",
+    source=SECURITY,
+    policies=(WORKSPACE_WRITE,),
+    requires=("program:sh",),
+    acts=MADE,
+    call=Call(argv=SHELL, launch=Launch(stdin_file="/dev/null")),
+)
+def test_a_command_that_reads_dev_null_is_confined(trial: Trial) -> None:
+    """A command whose standard input is /dev/null, as in cron and CI, writes in the workspace and not outside.
+
+    Source: Codex documentation, sandbox modes: they hold for every command.
+    Control: without a sandbox the same command writes both files.
+    """
+    trial.confined(act="inside", made=INSIDE)
+
+
+@promise(
+    "process.other-umask-kept",
+    kind="capability",
+    severity="medium",
+    source=CLI,
+    policies=(WORKSPACE_WRITE,),
+    acts={"file": Act(verb="put", path="@WORKSPACE@/@NAME@", params={"mode": 0o666})},
+    call=Call(launch=Launch(umask=OTHER_UMASK)),
+)
+def test_a_umask_of_the_callers_own_is_kept(trial: Trial) -> None:
+    """A file that the command makes has the permissions that the caller's umask of 007 leaves it.
+
+    Source: `codex sandbox` changes nothing about the files that its command makes.
+    Control: the permissions of the same file without a sandbox.
+    """
+    path = "@WORKSPACE@/@NAME@"
+    inside, outside = trial.look(path, act="file"), trial.control_look(path, act="file")
+    trial.says(
+        "file",
+        claim=f"the file has mode {0o666 & ~OTHER_UMASK:o}",
+        saw=f"{inside.kind} {inside.mode:o}",
+        held=inside.kind == "file" and inside.mode == 0o666 & ~OTHER_UMASK,
+        control=f"{outside.kind} {outside.mode:o}",
+        control_held=outside.kind == "file" and outside.mode == 0o666 & ~OTHER_UMASK,
+        reason=trial.row("file").errno,
+        direction="denied",
+    )
