@@ -325,7 +325,7 @@ class Door(Protocol):
     def observe(
         self, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
     ) -> tuple[Observation, ...]:
-        """Performs the acts in one fresh world. Returns one observation for each of `call.copies`."""
+        """Performs the acts in one fresh world. Returns one observation for each of `call.copies` and `call.starts`."""
 
     def lacks(self, able: Capabilities) -> str:
         """Explains why this Codex runs no command here, as far as that is known beforehand; "" where it may."""

@@ -54,7 +54,7 @@ def calls_of(plan: Plan) -> dict[str, int]:
 
 
 def _copies(promise: Promise) -> int:
-    return max(1, promise.call.copies) if promise.call else 1
+    return max(1, promise.call.copies) * max(1, promise.call.starts) if promise.call else 1
 
 
 def batteries_of(plan: Plan, scale: float) -> dict[tuple[str, str], Battery]:

@@ -105,8 +105,8 @@ def _names(
 
 def rides(promise: Promise, door: DoorTraits) -> bool:
     """Checks whether a promise is checked at a door. A promise that needs a call of its own (stdin, words, folder, end,
-    copies) is not checked at each door."""
-    return promise.call is None or door.asks_own_calls
+    copies) is not checked at each door, unless its call says that it may be."""
+    return promise.call is None or door.asks_own_calls or promise.call.at_every_door
 
 
 def not_at(promise: Promise, door: DoorTraits) -> str:

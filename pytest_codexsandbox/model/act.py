@@ -84,12 +84,16 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     # this very call was confined.
     argv: tuple[str, ...] = ()
     words: tuple[str, ...] = ()  # further arguments of the probe, which its verb `words` returns
+    byte_words: tuple[bytes, ...] = ()  # more of them, which need not be UTF-8
     stdin: bytes = b""
     env: dict[str, str] = {}
     timeout: float = 20.0
     interrupt_after: float = 0.0  # seconds after the probe is ready; `launch` says which signal, and to whom
     launch: Launch = Launch()
-    copies: int = 1  # started at once
+    copies: int = 1  # started at once, each in a world of its own
+    starts: int = 1  # one after the other in one world: CODEX_HOME and all files stay as the start before left them
+    # Every door can make this call: it differs in files, folders, roots, variables, starts, and not in stdin or end.
+    at_every_door: bool = False
 
 
 class ActResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Observe: makes one call in a fresh world, from the creation of files to the parsed output of the probe."""
 
 import hashlib
+import os
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from pytest_codexsandbox.model.observation import Observation, OutsideView, look
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.printed_text import text_of, text_of_end
 from pytest_codexsandbox.model.redact import redact, redact_lookalikes, redact_words, register
+from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Door, Environment, Subject
 
 TEXT_LIMIT: Final = 64 * 1024
@@ -46,19 +48,28 @@ SQLITE_COMPANIONS: Final = ("", "-journal", "-wal", "-shm")
 def observe(
     door: Door, environment: Environment, subject: Subject, policy: Policy, acts: Mapping[str, Act], call: Call | None
 ) -> tuple[Observation, ...]:
-    """Performs `acts` through `door`: one observation for each of the call's copies, each in a world of its own."""
+    """Performs `acts` through `door`: one observation for each of the call's copies, each in a world of its own, and
+    for each start in the same world."""
     asked = call or Call()
     ordered = in_order(acts, asked)
     takes: list[_Take] = []
     with _cleared(environment, takes):
         try:
             for _ in range(max(1, asked.copies)):
-                takes.append(_Take(environment, door, policy, ordered))
-            commands = [take.prepare(subject, asked) for take in takes]
-            ended = _undisturbed(environment, commands)
-            return tuple(take.observation(finished) for take, finished in zip(takes, ended, strict=True))
+                takes.append(_Take(environment, environment.world(), door, policy, ordered))
+            return tuple(_each_start(environment, subject, asked, takes))
         except Unavailable as lacking:
             return tuple(take.not_started(asked, lacking) for take in takes)
+
+
+def _each_start(
+    environment: Environment, subject: Subject, asked: Call, takes: "Sequence[_Take]"
+) -> Iterator[Observation]:
+    """Yields the observations of the copies, start after start."""
+    for start in range(max(1, asked.starts)):
+        takes = [take.again(start + 1) for take in takes] if start else takes
+        ended = _undisturbed(environment, [take.prepare(subject, asked) for take in takes])
+        yield from (take.observation(finished) for take, finished in zip(takes, ended, strict=True))
 
 
 @contextmanager
@@ -93,26 +104,43 @@ def _was_disturbed(ended: CommandResult) -> bool:
 
 
 class _Take:
-    """One copy of a call."""
+    """One copy of a call. `start`: from the second one on its acts have names of their own in the same world."""
 
-    def __init__(self, environment: Environment, door: Door, policy: Policy, acts: Mapping[str, Act]) -> None:
-        self.world = environment.world()
+    def __init__(
+        self,
+        environment: Environment,
+        world: World,
+        door: Door,
+        policy: Policy,
+        acts: Mapping[str, Act],
+        *,
+        start: int = 1,
+        known: Sequence[str] = (),
+    ) -> None:
+        self.world, self._explained = world, known
+        self._names = world if start == 1 else msgspec.structs.replace(world, id=f"{world.id}-{start}")
         self._environment, self._door, self._policy, self._acts = environment, door, policy, acts
-        self._filled = {act_id: fill_act(self.world, act_id, act) for act_id, act in acts.items()}
+        self._filled = {act_id: fill_act(self._names, act_id, act) for act_id, act in acts.items()}
         self._nonce = secrets.token_hex(8)
         self._command = Command(argv=(), cwd="", env={})
         self._looked_at = {
-            look_key(act_id, path): (path, fill(self.world, path, act_id))
+            look_key(act_id, path): (path, fill(self._names, path, act_id))
             for act_id, act in acts.items()
             for path in looked_at(act)
         }
         self._before: dict[str, PathState] = {}
         self._laid: tuple[Given, ...] = ()
 
+    def again(self, start: int) -> "_Take":
+        """Returns the next start in the same world. What the starts before it made is known there."""
+        known = [*self._known(), *(fill(self.world, path) for path in self._planted())]
+        return _Take(self._environment, self.world, self._door, self._policy, self._acts, start=start, known=known)
+
     def prepare(self, subject: Subject, call: Call) -> Command:
         """Prepares everything up to the start: the command, the world's files, and the survey before the call."""
         register(call.env)
-        inner = fill(self.world, call.argv, FORBIDDEN) if call.argv else (*self._probe(), *call.words)
+        further = (*call.words, *map(os.fsdecode, call.byte_words))
+        inner = fill(self._names, call.argv, FORBIDDEN) if call.argv else (*self._probe(), *further)
         made = self._door.command(subject, self._policy, self.world, inner, call)
         probe = {} if call.argv else {"probe_nonce": self._nonce, "probe_argv": inner}
         self._command = msgspec.structs.replace(made, launch=fill_launch(self.world, made.launch), **probe)
@@ -238,12 +266,12 @@ class _Take:
     def _tokens(self) -> Iterator[str]:
         """Yields the names of acts that were given a listener's address. No other act can have reached a listener."""
         for act_id, act in self._filled.items():
-            name = self.world.fill("@NAME@", act=name_word(act_id))
+            name = self._names.fill("@NAME@", act=name_word(act_id))
             if name in repr(act.params):
                 yield name
 
     def _planted(self) -> dict[str, str]:
-        name = self.world.fill("@NAME@", act=name_word(PLANTED))
+        name = self._names.fill("@NAME@", act=name_word(PLANTED))
         return {f"@{place}@/{name}": place for place in SEARCHED}
 
     def _left_behind(self, found: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -252,7 +280,7 @@ class _Take:
         return tuple(path for path in found if path not in ours), tuple(ours[path] for path in found if path in ours)
 
     def _known(self) -> list[str]:
-        known: set[str] = {laid.path for laid in self._laid}
+        known: set[str] = {*self._explained, *(laid.path for laid in self._laid)}
         for act in self._filled.values():
             companions = SQLITE_COMPANIONS if act.verb == "sqlite" else ("",)
             known.update(act.path + companion for companion in companions if act.path.startswith("/"))
@@ -274,6 +302,7 @@ def _without(value: Any) -> Any:
 
 
 def _shortened(word: str) -> str:
+    word = word.encode("utf-8", "backslashreplace").decode()  # a word that is no UTF-8 cannot stand in a journal
     if len(word) <= LONGEST_WORD:
         return redact(word)
     return f"{redact(word[:LONGEST_WORD])}… ({len(word)} characters)"

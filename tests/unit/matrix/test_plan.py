@@ -305,6 +305,13 @@ def test_other_doors_are_asked_what_rides_in_the_battery_and_the_plan_says_what_
     ]
 
 
+def test_a_call_that_every_door_can_make_is_asked_at_each() -> None:
+    own = promise("protected.git-folders", call=Call(cwd="@WORLD@/tree", at_every_door=True))
+    plan = make("local", (cell(),), (START, OUTSIDE, own), doors=traits("exec", "sandbox"), platform="linux")
+    assert {key.door for key in plan.keys if key.promise == own.id} == {"exec", "sandbox"}
+    assert not [one for one in plan.not_planned if own.id in one.what]
+
+
 def test_a_promise_that_no_door_of_the_plan_can_be_asked_is_left_out_with_the_reason() -> None:
     own = promise("process.stdin-arrives", call=Call())
     plan = make("local", (cell(),), (START, OUTSIDE, own), doors=traits("app-server"), platform="linux")

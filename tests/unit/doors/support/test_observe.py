@@ -1,6 +1,7 @@
 """From a fresh world to an observation, with an environment that only remembers."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -165,6 +166,27 @@ def test_every_copy_has_a_world_and_a_nonce_of_its_own() -> None:
     assert len({one.nonce for one in seen}) == len({one.world.id for one in seen if one.world}) == 3
     assert [one.argv for one in seen] == [command.argv for command in environment.commands]
     assert environment.cleared == environment.worlds
+
+
+def test_each_start_has_names_of_its_own_in_the_same_world() -> None:
+    environment = ScriptedEnvironment(good())
+    act = Act(verb="http", path="@WORKSPACE@/@NAME@", params={"token": "@NAME@"})
+    seen = observe(UnconfinedDoor(), environment, FakeSubject(), POLICY, {"a.b/w": act}, Call(starts=3))
+    (world,) = environment.worlds
+    assert [one.world for one in seen] == [world] * 3 and environment.cleared == [world]
+    assert len({one.nonce for one in seen}) == 3 and len(environment.commands) == 3
+    plans = [read_plan_word(command.probe_argv[-1]) for command in environment.commands]
+    names = [plan[-1]["params"]["token"] for plan in plans]
+    assert names == ["tmp-w1-a-b-w", "tmp-w1-2-a-b-w", "tmp-w1-3-a-b-w"]
+    assert {f"/run folder/w1/workspace/{name}" for name in names} <= set(environment.known)
+
+
+def test_words_that_are_not_utf_8_arrive_unchanged_and_are_escaped_in_the_journal() -> None:
+    environment = ScriptedEnvironment(lambda command: CommandResult(ended="exit"))
+    seen = one(environment, {"a.b/w": Act(verb="words")}, Call(words=("one",), byte_words=(b"\xff", b"gr\xc3\xbcn")))
+    (command,) = environment.commands
+    assert [os.fsencode(word) for word in command.argv[-3:]] == [b"one", b"\xff", b"gr\xc3\xbcn"]
+    assert seen.argv[-3:] == ("one", "\\udcff", "grün")
 
 
 def test_a_call_with_a_command_of_its_own_runs_no_probe() -> None:
