@@ -13,6 +13,7 @@ SAID = bytes(range(256)) * 512  # 128 KiB, every byte: more than a pipe holds
 TALK = Act(verb="output", params={"size": 10 << 20, "seed": "as much as a build prints"})
 FLAG = "CODEX_SANDBOX_NETWORK_DISABLED"
 ERRORS = Act(verb="error-output", params={"lines": 60_000})  # one megabyte: much more than a pipe holds
+ERROR_LINE = b"error line %06d\n"
 WORDS = (
     "", " ", "two words", "  spaces  ", "-x", "--", "--help", "a\nb", "tab\there", "grün ✔", "'single'", '"double"',
     "$HOME", "`id`", "*", "%s", "back\\slash", "#", "", "a" * 100_000,
@@ -191,6 +192,14 @@ def test_the_arguments_are_passed_byte_for_byte(trial: Trial) -> None:
     )
 
 
+def around(text: str) -> tuple[bytes, bytes]:
+    """Returns what stands before the command's first line and after its last one, where both are there."""
+    first, last = ((ERROR_LINE % number).decode() for number in (0, ERRORS.params["lines"] - 1))
+    before, start, _ = text.partition(first)
+    _, end, after = text.rpartition(last)
+    return (before.encode(), after.encode()) if start and end else (b"", b"")
+
+
 @promise(
     "process.error-output-is-intact",
     kind="capability",
@@ -203,18 +212,24 @@ def test_the_arguments_are_passed_byte_for_byte(trial: Trial) -> None:
 def test_a_megabyte_of_error_output_arrives_intact(trial: Trial) -> None:
     """One megabyte that a command writes to stderr arrives there unchanged, and none of it on stdout.
 
+    Lines of Codex's own may stand before the command's and after them, and nowhere among them. The row tells them.
+
     Source: `codex sandbox` lets its command inherit stderr.
     Control: the same output without a sandbox.
     """
     seen, control = trial.observed(), trial.controlled()
-    data = b"".join(b"error line %06d\n" % number for number in range(ERRORS.params["lines"]))
+    data = b"".join(map(ERROR_LINE.__mod__, range(ERRORS.params["lines"])))
     wanted = hashlib.sha256(data).hexdigest()
+    before, after = around(seen.stderr)
+    whole = hashlib.sha256(before + data + after)
+    arrived = (seen.stderr_sha256, seen.stderr_total) == (whole.hexdigest(), len(before + data + after))
+    own = b" ".join((before + after).split()).decode()
     trial.says(
         "errors",
-        claim=f"{len(data)} bytes with sha256 {wanted[:12]}… on stderr, none on stdout, and exit 0",
+        claim=f"{len(data)} bytes with sha256 {wanted[:12]}… of the command on stderr, none on stdout, and exit 0",
         saw=f"{seen.stderr_total} bytes with sha256 {seen.stderr_sha256[:12]}…, {seen.stdout_total} on stdout, "
-        f"{seen.ended} {seen.code}",
-        held=(seen.stderr_sha256, seen.stderr_total, seen.stdout_total, seen.code) == (wanted, len(data), 0, 0),
+        f"{seen.ended} {seen.code}; of Codex: {own[:500] or 'nothing'}",
+        held=arrived and (seen.stdout_total, seen.code) == (0, 0),
         control=f"{control.stderr_total} bytes with sha256 {control.stderr_sha256[:12]}…",
         control_held=(control.stderr_sha256, control.stdout_total) == (wanted, 0),
         direction="denied",
