@@ -12,8 +12,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Callable, NoReturn  # noqa: UP035
 
 if TYPE_CHECKING:
+    from pytest_codexsandbox.guest import world_flaws
     from pytest_codexsandbox.guest.restraint import Boundary
 else:  # beside this file, which is started as one
+    import world_flaws
     from restraint import Boundary
 
 MARKER = "CODEX_SANDBOX_NETWORK_DISABLED"
@@ -42,6 +44,8 @@ class Call:
             further = [part for word in further for part in word.split(" ")]
         if "words:empty-lost" in self.flaws:
             further = [word for word in further if word]
+        if "words:utf-8" in self.flaws:
+            further = world_flaws.as_utf_8(further)
         return [*own, *further]
 
     def _granted(self, root: str) -> bool:
@@ -65,9 +69,7 @@ class Call:
         return os.path.exists(root) and not relative
 
     def _environment(self) -> dict[str, str]:
-        made = dict(os.environ)
-        if "environment:dropped" in self.flaws:
-            made = {key: made[key] for key in ("PATH", "HOME", "TMPDIR") if key in made}
+        made = world_flaws.variables(self.flaws)
         off = not self.policy["network"] and self.policy["mode"] != "danger-full-access"
         if (off and "marker:missing" not in self.flaws) or "marker:always" in self.flaws:
             made[MARKER] = "1"
@@ -85,12 +87,15 @@ class Call:
         an act.
         """
         asked = {str(act["verb"]) for act in self.acts()} if is_probe(self.command) else {"command"}
-        return any("unconfined:" + word in self.flaws for word in asked)
+        return world_flaws.lets_through(self.flaws) or any("unconfined:" + word in self.flaws for word in asked)
 
     def execute(self) -> NoReturn:
         """Becomes the command, or the restrained probe in its place."""
         if self.folder:
             os.chdir(self.folder)
+        world_flaws.call_git(self.flaws)
+        if "odd:lost" in self.flaws and world_flaws.is_odd(os.getcwd()):
+            os.chdir("/")
         quiet = "command:silent" in self.flaws
         if "stderr:lost" in self.flaws:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -305,12 +310,16 @@ def descendants() -> list[int]:
 
 
 class AlteringPipe:
-    """A pipe that loses or adds output. It changes only the second megabyte, so that no row of a probe is changed."""
+    """A pipe that loses or adds output. It changes only the second megabyte, so that no row of a probe is changed. Of
+    stderr, which has no rows, it passes on the first 64 KiB.
+    """
 
     START, END = 1 << 20, 2 << 20
+    ERRORS = 64 << 10
 
     def __init__(self, call: Call, *, rows: int = 0) -> None:
         self.call, self.rows, self.seen, self.place, self.rest = call, rows, 0, 0, b""
+        self.handle = 2 if "stderr:cut" in call.flaws else 1
 
     def run(self) -> int:
         import threading
@@ -321,7 +330,7 @@ class AlteringPipe:
         feeder = threading.Thread(target=feed_one_line, args=(feed,), daemon=True)
 
         def prepare() -> None:
-            os.dup2(sink, 1)
+            os.dup2(sink, self.handle)
             os.dup2(stdin, 0)
             for handle in (source, sink, feed):
                 if handle > 0:
@@ -344,7 +353,7 @@ class AlteringPipe:
             if not data:
                 return
             if not self.rows:
-                write_all(1, self._changed(data))
+                write_all(self.handle, self._changed(data))
             elif not self._first_rows(data):
                 end_descendants()
                 return
@@ -361,6 +370,8 @@ class AlteringPipe:
 
     def _changed(self, data: bytes) -> bytes:
         start, self.place = self.place, self.place + len(data)
+        if self.handle == 2:
+            return data[: max(0, self.ERRORS - start)]
         if not start and "output:banner" in self.call.flaws:
             return b"codex: running in a sandbox\n" + data
         if not self.START <= start < self.END:

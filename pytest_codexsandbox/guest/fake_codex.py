@@ -178,7 +178,7 @@ def value_of(text: str) -> Any:
 
 def restrained(call: Call) -> int:
     """Behaves like a correct sandbox, and like every mutant of one."""
-    if any(flaw.startswith(("output:", "stdin:")) for flaw in call.flaws):
+    if any(flaw.startswith(("output:", "stdin:", "stderr:cut")) for flaw in call.flaws):
         return AlteringPipe(call).run()
     return call.run()
 

@@ -319,3 +319,29 @@ def do_process(path: str, params: Params) -> str:
             "ignored": pairs["SigIgn"],
         }
     )
+
+
+def do_variables(path: str, params: Params) -> str:
+    """Returns each variable as the digest of its value and its name, the PATH, and which variables hold a text.
+
+    The digest comes first: what follows a name like a secret's is masked in reports.
+    """
+    import hashlib
+
+    held = os.fsencode(params.get("holding", ""))
+    digests, holding = [], []
+    for name, value in sorted(os.environb.items()):
+        digests.append(f"{hashlib.sha256(value).hexdigest()[:16]} {os.fsdecode(name)}")
+        if held and held in value:
+            holding.append(os.fsdecode(name))
+    return json.dumps({"digests": digests, "path": os.environ.get("PATH", ""), "holding": holding})
+
+
+def do_try_folder(path: str, params: Params) -> None:
+    """Makes a folder and removes it at once, where that works: it lies where other programs look."""
+    at("mkdir")
+    os.mkdir(path)
+    try:
+        os.rmdir(path)
+    except OSError:
+        pass

@@ -86,6 +86,22 @@ def without_privileges(opened: Any, boundary: Boundary) -> Any:
     return open_there
 
 
+def confined(run: Any, boundary: Boundary) -> Any:
+    """Wraps subprocess.run: what a program made outside is gone afterwards. No audit hook sees what a program does."""
+    folder = os.path.join(os.path.dirname(boundary.cwd), "outside")
+
+    def run_there(*words: Any, **named: Any) -> Any:
+        before = set(os.listdir(folder))
+        try:
+            return run(*words, **named)
+        finally:
+            made = [os.path.join(folder, name) for name in sorted(set(os.listdir(folder)) - before)]
+            if made and not boundary.writable(folder):
+                run(["rm", "-rf", "--", *made], env={"PATH": os.defpath}, check=False)
+
+    return run_there
+
+
 def patch(boundary: Boundary, verbs: set[str]) -> None:
     """Patches the operations that no audit hook sees."""
     if "sqlite" in verbs:
@@ -95,6 +111,10 @@ def patch(boundary: Boundary, verbs: set[str]) -> None:
     if "status" in verbs and not boundary.full:
         builtins.open = without_privileges(builtins.open, boundary)
     kernel_restraint.patch(boundary)
+    if "run" in verbs and not boundary.full:
+        import subprocess
+
+        subprocess.run = confined(subprocess.run, boundary)
     if boundary.has("identity:other"):
         os.getresuid = os.getresgid = lambda: (65534, 65534, 65534)
     if not boundary.full and not boundary.has("processes:all"):

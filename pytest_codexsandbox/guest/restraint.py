@@ -11,8 +11,9 @@ bubblewrap's mounts give. Each word in `flaws` breaks one of the answers:
     root:file-folder (grants a file's folder)
     paths:lexical (links are not followed), paths:dots (`..` is not either), paths:prefixes (`ws-beside` is in `ws`)
     lets:chmod, lets:renames, lets:hard-links, metadata:renamed, metadata:every-depth
-    forgets:NAME, forgets:STATE, forgets:NAME-WHERE, forgets:STATE-WHERE, forgets:gitdir
-                                  NAME: .git .codex .agents, STATE: existing missing, WHERE: workspace root tmp
+    forgets:NAME, forgets:STATE, forgets:NAME-WHERE, forgets:STATE-WHERE
+    forgets:gitdir, forgets:common-dir, forgets:git-link (what a .git leads to), metadata:bare (protects bare.git)
+                                  NAME: .git .codex .agents .aws, STATE: existing missing, WHERE: workspace root tmp
     socket:FAMILY, socket:FAMILY-KIND, unix:connect, unix:bind, unix:send, fifo:writes, lookup:lets (let through)
     socketpair:denies, lookup:denies, network-on:denies
     lets:unnamed (files without a name), lets:fifos, lets:exchanges, lets:attributes (owner, times, extended)
@@ -28,9 +29,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import Any, Callable, Iterator, NoReturn  # noqa: UP035
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NoReturn  # noqa: UP035
 
-METADATA = (".git", ".codex", ".agents")
+if TYPE_CHECKING:
+    from pytest_codexsandbox.guest import world_flaws
+else:  # beside this file
+    import world_flaws
+
+METADATA = (".git", ".codex", ".agents", ".aws")
 FAMILIES = ("UNIX", "INET", "INET6", "NETLINK", "PACKET", "VSOCK")
 KINDS = ("STREAM", "DGRAM", "RAW")
 SHM = "/dev/shm"
@@ -59,7 +65,8 @@ class Boundary:
         if self.has("root:file-folder"):
             self.extra = [root if os.path.isdir(root) else os.path.dirname(root) for root in self.extra]
         writes = asked["mode"] == "workspace-write" or (self.has("mode:writes") and not self.full)
-        self.roots = [self.cwd, *self.extra, *self._temporary()] if writes else []
+        more = world_flaws.more_roots(flaws, self.extra)
+        self.roots = [self.cwd, *self.extra, *more, *self._temporary()] if writes else []
         places = list(self._places())
         self.unprotected = [flaw[14:] for flaw in self.flaws if flaw.startswith("metadata:lets-")]
         self.let = [path for name, path in places if self.has("lets:" + name)]
@@ -110,10 +117,22 @@ class Boundary:
             for depth, name in enumerate(below[: None if self.has("metadata:every-depth") else 1]):
                 if name in METADATA and not self._forgotten(name, root):
                     return os.path.join(root, *below[: depth + 1])
-            target = "" if self.has("forgets:gitdir") else pointed_at(os.path.join(root, ".git"))
-            if target and inside(path, target):
-                return target
+            for target in self._git_folders(os.path.join(root, ".git")):
+                if inside(path, target):
+                    return target
+            if self.has("metadata:bare") and "bare.git" in below:
+                return os.path.join(root, *below[: below.index("bare.git") + 1])
         return ""
+
+    def _git_folders(self, git: str) -> Iterator[str]:
+        """Yields the folders that a `.git` leads to: as a file, to a git folder and its common one; as a link."""
+        if os.path.islink(git) and not self.has("forgets:git-link"):
+            yield os.path.realpath(git)
+        target = "" if self.has("forgets:gitdir") else pointed_at(git)
+        if target:
+            yield target
+            common = "" if self.has("forgets:common-dir") else common_of(target)
+            yield from [common] if common else []
 
     def _forgotten(self, name: str, root: str) -> bool:
         where = "workspace" if root == self.cwd else "root" if root in self.extra else "tmp"
@@ -352,6 +371,15 @@ def pointed_at(git: str) -> str:
     except (OSError, ValueError):
         return ""
     return os.path.realpath(os.path.join(os.path.dirname(git), target.strip())) if head == "gitdir" else ""
+
+
+def common_of(gitdir: str) -> str:
+    """Returns the folder that `commondir` of a linked worktree's git folder names."""
+    try:
+        with open(os.path.join(gitdir, "commondir"), encoding="utf-8") as file:
+            return os.path.realpath(os.path.join(gitdir, file.read(4096).strip()))
+    except (OSError, ValueError):
+        return ""
 
 
 def is_fifo(path: str) -> bool:

@@ -23,6 +23,7 @@ SOURCES: Final = (
     "restrained_probe.py",
     "restraint.py",
     "sqlite_restraint.py",
+    "world_flaws.py",
 )
 CAPABILITIES: Final = Capabilities(
     version="0.0.0",

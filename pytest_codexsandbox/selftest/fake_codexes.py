@@ -1,7 +1,8 @@
 """Fake Codexes: every fake subject. A new promise needs at least one here that it catches; a new mutant is one entry.
 
 The general ones come first; the mutants are sorted by the topic whose boundary they break. Those that break what the
-kernel keeps (system calls, devices, terminals) are in kernel_fakes.py.
+kernel keeps (system calls, devices, terminals) are in kernel_fakes.py, those about
+the world of a call (names, variables, repositories, earlier calls) in fake_worlds.py.
 """
 
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from pytest_codexsandbox.model.policy import (
     WORKSPACE_WRITE,
 )
 from pytest_codexsandbox.selftest.fake import Fake, mutant, mute
+from pytest_codexsandbox.selftest.fake_worlds import WORLDS
 from pytest_codexsandbox.selftest.kernel_fakes import KERNEL
 
 GOOD: Final = Fake(name="good", wrong="", kind="good", policies=EVERY)
@@ -206,7 +208,8 @@ PROTECTED: Final = (
     mutant("protects-every-depth", "protects .git at every depth", "protected.nested-is-writable",
            flaws=("metadata:every-depth",)),
     mutant("forgets-gitdir", "protects a .git file and not the folder that it names",
-           "protected.git-file-and-its-target", flaws=("forgets:gitdir",)),
+           "protected.git-file-and-its-target", "protected.git-folders-of-worktrees-and-submodules",
+           flaws=("forgets:gitdir",)),
 )  # fmt: skip
 
 SQLITE: Final = (
@@ -318,7 +321,8 @@ PROCESSES: Final = (
             "banner": "prints a banner of its own on stdout",
         }.items()
     ),
-    mutant("drops-environment", "drops variables", "process.environment-passed", flaws=("environment:dropped",)),
+    mutant("drops-environment", "drops variables", "process.environment-passed", "process.standard-variables-kept",
+           flaws=("environment:dropped",)),
     mutant("flag-missing", "never says that the network is off", "process.network-flag-tells-the-truth",
            flaws=("marker:missing",)),
     mutant("flag-always", "says that the network is off when it is on", "process.network-flag-tells-the-truth",
@@ -368,7 +372,7 @@ OPEN_DOORS: Final = {
     )
     for door in ("app-server", "exec")
 }
-FAKES: Final = (GOOD, ALLOW_ALL, *GENERAL, *FILESYSTEM, *PROTECTED, *SQLITE, *NETWORKS, *PROCESSES, *KERNEL)
+FAKES: Final = (GOOD, ALLOW_ALL, *GENERAL, *FILESYSTEM, *PROTECTED, *SQLITE, *NETWORKS, *PROCESSES, *KERNEL, *WORLDS)
 
 
 def named(names: Iterable[str]) -> tuple[Fake, ...]:

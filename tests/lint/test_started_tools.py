@@ -29,6 +29,7 @@ KNOWN = {
     ("guest/agent_server.py", "make"): NOT_STARTED,
     ("model/redact.py", "gh"): NOT_STARTED,
     ("releases/install.py", "npm"): NOT_STARTED,
+    ("guest/world_flaws.py", "git"): "a bad fake Codex, in the repository that a promise laid with a program of ours",
     ("guest/facts.py", "git"): "looks for it on PATH; starts nothing",
     ("releases/artefact.py", "npm"): NOT_STARTED,
     ("releases/npm.py", "npm"): "`npm view` in the user's own folder, before any subject runs",
@@ -38,6 +39,11 @@ KNOWN = {
     ("commands/doctor.py", "npm"): NOT_STARTED,
     ("system/pip.py", "pip"): "the module of this Python, or the first on PATH: -P, wheels alone (tested below)",
     ("system/pip.py", "pip3"): "the first on PATH, in a folder of ours or of the user",
+}
+
+
+OURS = {  # promises whose control runs what a repository names: a program that the promise put there
+    "protected.hostile-repository-runs-nothing": "its program makes one file in that world, which no subject has seen",
 }
 
 
@@ -97,7 +103,8 @@ def test_git_in_a_promise_starts_no_program_of_a_repository(promise: Promise) ->
         if named:
             assert argv[0] == "git", f"{argv[0]} obeys its folder: say here how it is kept from that"
             settings = {argv[place + 1] for place, word in enumerate(argv) if word == "-c"}
-            assert {"core.hooksPath=/dev/null", "core.fsmonitor=false", "safe.bareRepository=explicit"} <= settings
+            safe = {"core.hooksPath=/dev/null", "core.fsmonitor=false", "safe.bareRepository=explicit"}
+            assert safe <= settings or promise.id in OURS
             assert env.get("GIT_CONFIG_NOSYSTEM") == "1" and env.get("GIT_CONFIG_GLOBAL") == "/dev/null"
             assert env.get("GIT_CEILING_DIRECTORIES") == "@WORLD@"
 

@@ -148,6 +148,24 @@ def test_inherited_files_of_a_process_are_reported() -> None:
     assert int(found["ignored"], 16) & 1 << 12  # SIGPIPE, which Python itself ignores
 
 
+def test_variables_are_named_with_a_digest_and_those_that_hold_a_text_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CX_ONE", "holds the text")
+    monkeypatch.setenv("CX_TWO", "")
+    found = json.loads(worked("variables", holding="the text"))
+    assert f"{hashlib.sha256(b'holds the text').hexdigest()[:16]} CX_ONE" in found["digests"]
+    assert f"{hashlib.sha256(b'').hexdigest()[:16]} CX_TWO" in found["digests"]
+    assert found["holding"] == ["CX_ONE"] and found["path"] == os.environ["PATH"]
+    assert json.loads(worked("variables"))["holding"] == []
+
+
+def test_a_folder_is_tried_and_not_left(tmp_path: Path) -> None:
+    worked("try-folder", tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+    assert failed("try-folder", tmp_path) == ("EEXIST", "mkdir")
+
+
 def test_an_unknown_verb_is_a_row_and_no_crash() -> None:
     row = done("no-such-verb")
     assert not row["ok"] and "KeyError" in row["detail"]

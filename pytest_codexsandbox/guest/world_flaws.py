@@ -1,0 +1,92 @@
+"""World flaws: what a bad fake Codex makes of the world around a call: odd names, links, variables, memory, hooks.
+
+fake_call.py and restraint.py ask here. Each word in `flaws` breaks one thing:
+
+    odd:unconfined, odd:lost (no sandbox, or `/` as working folder, where that folder's name is odd)
+    odd:root-widened, linked:widened (grants the parent of a root with a space, of a folder reached through a link)
+    memory:trusts (no sandbox from the second call in one CODEX_HOME on)
+    variables:obeyed (a variable of the caller switches the sandbox off)
+    environment:dropped, environment:secrets-lost, environment:token (the token of auth.json is added)
+    git:called (Codex calls git in the workspace, without a sandbox and with the repository's settings)
+    words:utf-8 (arguments are read as UTF-8, and what is none is replaced)
+
+The file runs beside the fake Codex: standard library only, Python 3.9 or newer.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+
+_ODD = re.compile(r"[^\w./~+@:=-]", re.ASCII)
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
+_TRUSTED = "trusted"
+_OFF = {"CODEX_SANDBOX": "off", "CODEX_UNSAFE_ALLOW_NO_SANDBOX": "1"}
+_TOKEN = re.compile(r'"OPENAI_API_KEY": *"([^"]+)"')
+
+
+def is_odd(path: str) -> bool:
+    """Checks whether a path has a sign that a shell, a pattern or a format would take for its own."""
+    return _ODD.search(path) is not None
+
+
+def lets_through(flaws: Iterable[str]) -> bool:
+    """Checks whether this call has no sandbox at all, by one of the flaws."""
+    there = set(flaws)
+    return (
+        ("odd:unconfined" in there and is_odd(os.getcwd()))
+        or ("variables:obeyed" in there and any(os.environ.get(name) == value for name, value in _OFF.items()))
+        or ("memory:trusts" in there and _was_here())
+    )
+
+
+def _was_here() -> bool:
+    """Checks whether an earlier call left its mark in CODEX_HOME, and leaves one."""
+    mark = os.path.join(os.environ.get("CODEX_HOME", "/nowhere"), _TRUSTED)
+    found = os.path.exists(mark)
+    if not found and os.path.isdir(os.path.dirname(mark)):
+        os.close(os.open(mark, os.O_CREAT | os.O_WRONLY, 0o600))
+    return found
+
+
+def more_roots(flaws: Iterable[str], roots: list[str]) -> list[str]:
+    """Returns the folders that are granted beside the roots, by one of the flaws."""
+    there, found = set(flaws), []
+    if "odd:root-widened" in there:
+        found += [os.path.dirname(root) for root in roots if " " in root]
+    called = os.environ.get("PWD", "")
+    if "linked:widened" in there and os.path.islink(called):
+        found.append(os.path.realpath(os.path.dirname(called)))
+    return found
+
+
+def variables(flaws: Iterable[str]) -> dict[str, str]:
+    """Returns the command's variables."""
+    there, made = set(flaws), dict(os.environ)
+    if "environment:dropped" in there:
+        made = {key: made[key] for key in ("PATH", "HOME", "TMPDIR") if key in made}
+    if "environment:secrets-lost" in there:
+        made = {key: value for key, value in made.items() if not _SECRET.search(key)}
+    if "environment:token" in there:
+        made["CODEX_ACCESS_TOKEN"] = _token()
+    return made
+
+
+def _token() -> str:
+    try:
+        with open(os.path.join(os.environ.get("CODEX_HOME", ""), "auth.json"), encoding="utf-8") as file:
+            found = _TOKEN.search(file.read())
+    except OSError:
+        return "none"
+    return found[1] if found else "none"
+
+
+def call_git(flaws: Iterable[str]) -> None:
+    if "git:called" in set(flaws):
+        subprocess.run(["git", "status"], stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False)
+
+
+def as_utf_8(words: list[str]) -> list[str]:
+    return [os.fsencode(word).decode("utf-8", "replace") for word in words]

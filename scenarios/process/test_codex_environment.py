@@ -1,0 +1,203 @@
+"""Environment: the caller's variables reach the command, Codex adds few, and none switches the sandbox off."""
+
+import hashlib
+
+from pytest_codexsandbox.api import Trial, promise
+from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.policy import SANDBOXED, WORKSPACE_WRITE
+
+SPAWN = "https://github.com/openai/codex/blob/main/codex-rs/core/src/spawn.rs"
+POLICY = "https://developers.openai.com/codex/config-reference#shell_environment_policy"
+SECURITY = "https://developers.openai.com/codex/agent-approvals-security#sandbox-and-approvals"
+KEPT = ("CODEX_HOME", "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TMPDIR", "USER")
+OF_CODEX = (
+    "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS", "CODEX_CI", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_SESSION_ID",
+    "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION",
+)  # fmt: skip
+FOR_TOOLS = ("COLORTERM", "GH_PAGER", "GIT_PAGER", "LC_ALL", "LC_CTYPE", "NO_COLOR", "PAGER")  # at the door `exec`
+OF_SHELLS = ("OLDPWD", "PWD", "SHLVL", "_")  # some doors start the command by a shell
+SECRETS = {
+    name: f"{name.lower()} of the caller"
+    for name in ("AWS_SECRET_ACCESS_KEY", "CODEX_API_KEY", "DATABASE_PASSWORD", "GITHUB_TOKEN", "OPENAI_API_KEY")
+}
+HOSTILE = {
+    "BASH_ENV": "@WORKSPACE@/run-me",
+    "ENV": "@WORKSPACE@/run-me",
+    "LD_PRELOAD": "@WORKSPACE@/no-such-library.so",
+    "CODEX_SANDBOX": "off",
+    "CODEX_SANDBOX_NETWORK_DISABLED": "0",
+    "CODEX_UNSAFE_ALLOW_NO_SANDBOX": "1",
+    "CODEX_SANDBOX_MODE": "danger-full-access",
+    "SANDBOX_MODE": "danger-full-access",
+    "GIT_DIR": "@OUTSIDE@",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "@WORKSPACE@/run-me",
+    "PYTHONSTARTUP": "@WORKSPACE@/run-me",
+    "RUST_LOG": "off",
+}
+PROGRAM = "#!/bin/sh\necho let through > '@OUTSIDE@/@NAME@'\n"
+
+
+def digest(value: str) -> str:
+    return hashlib.sha256(value.encode()).hexdigest()[:16]
+
+
+def digests_of(lines: list[str]) -> dict[str, str]:
+    """Returns the digest of each variable by its name."""
+    pairs = (str(line).partition(" ") for line in lines)
+    return {name: found for found, _, name in pairs}
+
+
+def sides(trial: Trial) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns the variables inside and in the control, by digest."""
+    inside, outside = trial.values("variables"), trial.control_values("variables")
+    return digests_of(inside.get("digests", [])), digests_of(outside.get("digests", []))
+
+
+def shown(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+@promise(
+    "process.standard-variables-kept",
+    kind="capability",
+    severity="high",
+    source=SPAWN,
+    policies=SANDBOXED,
+    acts={"variables": Act(verb="variables")},
+)
+def test_the_standard_variables_are_kept(trial: Trial) -> None:
+    """HOME, LANG, PATH, SHELL, TMPDIR, USER and others have the caller's values. Codex may put folders before PATH.
+
+    Source: `codex sandbox` hands its environment on; for `codex exec` the default inherits all.
+    Control: the variables of the same command without a sandbox.
+    """
+    inside, outside = sides(trial)
+    given, given_outside = trial.observed().env, trial.controlled().env
+    path = trial.values("variables").get("path", "")
+    longer = {"PATH"} if path.endswith(":" + given.get("PATH", "/")) else set()
+    changed = {name for name in KEPT if inside.get(name) != digest(given.get(name, ""))} - longer
+    trial.says(
+        "variables",
+        claim=f"{len(KEPT)} standard variables have the caller's values",
+        saw=f"lost or changed: {shown(changed)}",
+        held=bool(inside) and not changed,
+        control=f"variables: {shown(set(outside))}",
+        control_held=all(outside.get(name) == digest(given_outside.get(name, "")) for name in KEPT),
+        direction="denied",
+    )
+
+
+@promise(
+    "process.no-variable-added",
+    kind="claim",
+    severity="high",
+    source=SPAWN,
+    policies=SANDBOXED,
+    acts={"variables": Act(verb="variables")},
+)
+def test_nothing_unknown_is_added_to_the_environment(trial: Trial) -> None:
+    """The command gets no variable that the caller did not set, but the known ones of Codex, and those of a shell.
+
+    Source: codex-core, spawn; measured at the three doors. `codex exec` sets pagers and locales for tools.
+    Control: the variables of the same command without a sandbox.
+    """
+    inside, outside = sides(trial)
+    added = set(inside) - set(outside) - {*OF_CODEX, *FOR_TOOLS, *OF_SHELLS}
+    trial.says(
+        "variables",
+        claim="no variable is added but known ones",
+        saw=f"added: {shown(added)}",
+        held=bool(inside) and not added,
+        control=f"variables: {shown(set(outside))}",
+        control_held=set(KEPT) <= set(outside),
+        direction="leak",
+    )
+
+
+@promise(
+    "process.secrets-of-the-caller",
+    kind="claim",
+    severity="medium",
+    source=POLICY,
+    policies=(WORKSPACE_WRITE,),
+    acts={
+        "variables": Act(
+            verb="variables",
+            params={"holding": "@NAME@"},
+            given=(
+                Given(
+                    kind="file",
+                    path="@CODEX_HOME@/auth.json",
+                    content='{"OPENAI_API_KEY": "@NAME@", "tokens": null, "last_refresh": null}\n',
+                    mode=0o600,
+                ),
+            ),
+        )
+    },
+    call=Call(env=SECRETS, at_every_door=True),
+    cases=("passed", "own"),
+)
+def test_secrets_of_the_caller_are_passed_and_those_of_codex_are_not(trial: Trial) -> None:
+    """Variables named like secrets reach the command as they are. What Codex keeps in auth.json is in no variable.
+
+    Source: configuration reference, shell_environment_policy: the default inherits all; nothing hands auth.json on.
+    Control: the variables of the same command without a sandbox.
+    """
+    inside, outside = sides(trial)
+    wanted = {name: digest(value) for name, value in SECRETS.items()}
+    lost = {name for name in wanted if inside.get(name) != wanted[name]}
+    own = set(trial.values("variables").get("holding", ()))
+    passed = trial.case == "passed"
+    trial.says(
+        "variables",
+        claim=f"{len(SECRETS)} variables have the caller's values" if passed else "no variable holds Codex's own key",
+        saw=f"lost or changed: {shown(lost)}" if passed else f"variables that hold it: {shown(own)}",
+        held=bool(inside) and not (lost if passed else own),
+        control=f"variables: {shown(set(outside))}",
+        control_held=all(outside.get(name) == wanted[name] for name in wanted),
+        direction="denied" if passed else "leak",
+    )
+
+
+@promise(
+    "process.hostile-variables-widen-nothing",
+    kind="boundary",
+    severity="critical",
+    source=SECURITY,
+    policies=(WORKSPACE_WRITE,),
+    requires=("program:bash",),
+    acts={
+        "run": Act(
+            verb="run",
+            params={"argv": ["bash", "-c", ":"]},
+            given=(Given(kind="file", path="@WORKSPACE@/run-me", content=PROGRAM, mode=0o755),),
+            looks=("@OUTSIDE@/@NAME@",),
+        ),
+        "outside": Act(verb="write", path="@OUTSIDE@/@NAME@", params={"data": "let through"}),
+        "root": Act(verb="write", path="@ROOT0@/@NAME@", params={"data": "let through"}),
+        "network": Act(verb="http", params={"port": "@HTTP@", "token": "@NAME@"}),
+    },
+    call=Call(env=HOSTILE, at_every_door=True),
+)
+def test_hostile_variables_widen_nothing(trial: Trial) -> None:
+    """BASH_ENV, LD_PRELOAD, GIT_ and CODEX_ variables switch nothing off, and run nothing outside the sandbox.
+
+    Source: Codex documentation, sandbox modes: settings choose them, and no variable does.
+    Control: without a sandbox the same writes and the same request work, and BASH_ENV runs its program.
+    """
+    inside, plain = trial.look("@OUTSIDE@/@NAME@", act="run"), trial.control_look("@OUTSIDE@/@NAME@", act="run")
+    row = trial.row("run")
+    trial.says(
+        "run",
+        claim="the program that BASH_ENV names writes nothing outside",
+        saw=f"bash {'ended well' if row.ok else row.detail[:200]}; outside {inside.kind}",
+        held=bool(row.ok or row.detail) and row.step != "not-run" and inside.kind == "missing",
+        control=f"outside {plain.kind}",
+        control_held=plain.kind == "file",
+        direction="leak" if inside.kind == "file" else "denied",
+    )
+    trial.refused("outside")
+    trial.refused("root")
+    trial.refused("network", errno=("EPERM",))

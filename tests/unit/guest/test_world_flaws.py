@@ -1,0 +1,62 @@
+"""World flaws of a bad fake Codex: each where it is asked for, and nothing where it is not."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.guest import world_flaws
+
+
+@pytest.mark.parametrize("name", ["two words", "'q'", '"d"', "[x]", "100%", "ü", "a\nb", "#1", "back\\slash"])
+def test_a_name_that_a_shell_or_a_format_takes_for_its_own_is_odd(name: str) -> None:
+    assert world_flaws.is_odd(f"/run/w1/{name}")
+    assert not world_flaws.is_odd("/home/user/.cache/runs/2026-11-20T05-51_a~b/w1/-plain")
+
+
+def test_an_odd_folder_has_no_sandbox_by_its_flaw_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = tmp_path / "two words"
+    odd.mkdir()
+    monkeypatch.chdir(odd)
+    assert world_flaws.lets_through(["odd:unconfined"])
+    assert not world_flaws.lets_through(["odd:lost", "memory:other"])
+    monkeypatch.chdir("/")
+    assert not world_flaws.lets_through(["odd:unconfined"])
+
+
+def test_the_second_call_in_one_home_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    assert [world_flaws.lets_through(["memory:trusts"]) for _ in range(3)] == [False, True, True]
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "another"))
+    assert not world_flaws.lets_through(["memory:trusts"])
+
+
+def test_a_variable_switches_the_sandbox_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not world_flaws.lets_through(["variables:obeyed"])
+    monkeypatch.setenv("CODEX_SANDBOX", "off")
+    assert world_flaws.lets_through(["variables:obeyed"])
+    assert not world_flaws.lets_through([])
+
+
+def test_parents_are_granted_where_that_is_the_flaw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+    monkeypatch.setenv("PWD", str(link))
+    roots = ["/w/a root", "/w/plain"]
+    assert world_flaws.more_roots(["odd:root-widened"], roots) == ["/w"]
+    assert world_flaws.more_roots(["linked:widened"], roots) == [os.path.realpath(tmp_path)]
+    assert world_flaws.more_roots([], roots) == []
+
+
+def test_variables_are_lost_or_added_where_that_is_the_flaw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "auth.json").write_text('{"OPENAI_API_KEY": "the-key"}')
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    monkeypatch.setenv("SOME_TOKEN", "x")
+    assert world_flaws.variables([]) == dict(os.environ)
+    assert "SOME_TOKEN" not in world_flaws.variables(["environment:secrets-lost"])
+    assert set(world_flaws.variables(["environment:dropped"])) <= {"PATH", "HOME", "TMPDIR"}
+    assert world_flaws.variables(["environment:token"])["CODEX_ACCESS_TOKEN"] == "the-key"
+
+
+def test_words_that_are_not_utf_8_are_replaced() -> None:
+    assert world_flaws.as_utf_8([os.fsdecode(b"\xff"), "grün"]) == ["�", "grün"]
