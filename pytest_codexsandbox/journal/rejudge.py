@@ -6,6 +6,7 @@ earlier version wrote does not hold what the judge had: it stays as it is, and i
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import msgspec
 
@@ -18,6 +19,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 
 GREEN = (Verdict.CONFORMS, Verdict.UNCONFINED)
+NO_BASIS: Final = "it lacks what the judge had, and other lines of this journal do not"
 
 
 class LineNumbers(msgspec.Struct, kw_only=True):
@@ -107,7 +109,7 @@ class _Rejudge:
     def _contradictions(self, record: Record, plain: Record | None) -> Iterator[str]:
         if record.basis is None:
             if self._is_new():
-                yield "it lacks what the judge had, and other lines of this journal do not"
+                yield NO_BASIS
             return
         if plain is None:
             yield "its record does not hold everything that the judge had"

@@ -1,6 +1,7 @@
 """Run checks: how the plan and the end of a journal contradict its other lines. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from pytest_codexsandbox.journal import exit_code
 from pytest_codexsandbox.journal.known_deviations import day_of
@@ -10,10 +11,12 @@ from pytest_codexsandbox.model.plan_content import content_digest
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 
+PLAN_CHANGED: Final = "the plan does not fit its digest"
+
 
 def plan_faults(journal: ReadJournal, *, is_new: bool) -> Iterator[str]:
     if is_new and content_digest(journal.plan) != journal.plan.content:
-        yield "the plan does not fit its digest"
+        yield PLAN_CHANGED
 
 
 def end_faults(journal: ReadJournal, states: Mapping[Key, Record], ways: Sequence[Applied]) -> Iterator[str]:
