@@ -14,17 +14,28 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 MARK: Final = "[redacted]"
-# A word starts here: also right after an escape of JSON ("\nghp_…" is a token at the start of a line).
-_START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt])|(?<=\\u00[01][0-9a-f]))"
 _NAME = r"[A-Za-z0-9_]*(?:API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)"
 _LOWER = r"(?:access_token|refresh_token|id_token|api_key|client_secret|password)"
+
+
+def _word(first: str, rest: str) -> tuple[tuple[str, ...], str]:
+    """Returns the rule of a word with these first characters, which are searched for before anything is compared.
+
+    The word starts there: also right after an escape of JSON ("\\nghp_…" is a token at the start of a line).
+    """
+    start = rf"(?:(?<![A-Za-z0-9_-]{first})|(?<=\\[bfnrt]{first})|(?<=\\u00[01][0-9a-f]{first}))"
+    return (first,), first + start + rest
+
+
 _RULES: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
-    (("sk-",), _START + r"sk-(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{16,}"),
-    (("gh", "github_pat_"), _START + r"(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,})"),
-    (("glpat-", "npm_", "hf_", "pypi-"), _START + r"(?:glpat-|npm_|hf_|pypi-)(?=[\w-]*[0-9])[A-Za-z0-9_-]{20,}"),
-    (("xox",), _START + r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    (("AKIA", "ASIA", "AIza"), _START + r"(?:(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,})"),
-    (("eyJ",), _START + r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
+    _word("sk-", r"(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{16,}"),
+    *(_word(f"gh{kind}_", r"[A-Za-z0-9]{16,}") for kind in "pousr"),
+    _word("github_pat_", r"[A-Za-z0-9_]{16,}"),
+    *(_word(first, r"(?=[\w-]*[0-9])[A-Za-z0-9_-]{20,}") for first in ("glpat-", "npm_", "hf_", "pypi-")),
+    _word("xox", r"[abeoprs]-[A-Za-z0-9-]{10,}"),
+    *(_word(first, r"[A-Z0-9]{16}") for first in ("AKIA", "ASIA")),
+    _word("AIza", r"[A-Za-z0-9_-]{30,}"),
+    _word("eyJ", r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
     (("earer ", "asic ", "EARER "), r"(?<=[Ee]arer |EARER |[Bb]asic )(?=\S*[0-9])[A-Za-z0-9._~+/-]{16,}=*"),
     (("://",), r"(?<=://)[^\s/@\"\\:]*:[^\s/@\"\\]+(?=@)"),
     (("PRIVATE KEY",), r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^\"\\]|\\.)*?(?:-----END [A-Z ]*KEY-----|(?=\")|\Z)"),
@@ -46,13 +57,14 @@ _REGISTRABLE: Final = re.compile(r"(?![/~@])(?=.*[0-9A-Z])[!-~]{8,4096}")
 
 _TEXT = [(hints, re.compile(pattern)) for hints, pattern in _RULES]
 _TEXT_NAMED = [re.compile(pattern, re.DOTALL) for pattern in _NAMED]
-_BYTES = [(tuple(hint.encode() for hint in hints), re.compile(pattern.encode())) for hints, pattern in _RULES]
+_BYTES = [(hint.encode(), re.compile(pattern.encode())) for hints, pattern in _RULES for hint in hints]
 _BYTES_NAMED = [re.compile(pattern.encode(), re.DOTALL) for pattern in _NAMED]
 _TEXT_FLAGS = re.compile(_FLAGS[1])
 _BYTES_FLAGS = re.compile(_FLAGS[1].encode())
 _BYTES_FLAG_HINTS = tuple(hint.encode() for hint in _FLAGS[0])
 _registered: dict[str, tuple[bytes, ...]] = {}  # value → its spellings in JSON; the longest first
 _BYTES_HINTS = tuple(hint.encode() for hint in _NAMED_HINTS)
+_ALL_HINTS = (*(hint for hint, _ in _BYTES), *_BYTES_HINTS, *_BYTES_FLAG_HINTS)
 
 
 def register(variables: Mapping[str, str]) -> None:
@@ -120,11 +132,17 @@ def redact_registered(data: bytes) -> bytes:
     return data
 
 
+def may_hold(data: bytes) -> bool:
+    """Checks whether encoded JSON has a hint of a credential. Without one, `redact_json` replaces registered values
+    only."""
+    return any(map(data.__contains__, _ALL_HINTS))
+
+
 def redact_json(line: bytes) -> bytes:
     """Redacts a line of JSON in its encoded form."""
     line = redact_registered(line)
-    for hints, pattern in _BYTES:
-        if any(hint in line for hint in hints):
+    for hint, pattern in _BYTES:
+        if hint in line:
             line = pattern.sub(MARK.encode(), line)
     if any(hint in line for hint in _BYTES_HINTS):
         for pattern in _BYTES_NAMED:
