@@ -96,7 +96,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     at_every_door: bool = False
 
 
-class ActResult(msgspec.Struct, frozen=True, kw_only=True):
+class ActResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Result of an act as the probe reports it: errno and object, never prose."""
 
     act: str
@@ -108,7 +108,7 @@ class ActResult(msgspec.Struct, frozen=True, kw_only=True):
     ms: float = 0.0
 
 
-class PathState(msgspec.Struct, frozen=True, kw_only=True):
+class PathState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """State of a path, seen from outside without following links."""
 
     path: str  # the placeholder form: the same text in every run

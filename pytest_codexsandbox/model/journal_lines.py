@@ -1,4 +1,4 @@
-"""Journal lines, schema 1. `journal_schema.py` of reports derives the published JSON Schema from these structs.
+"""Journal lines. `journal_schema.py` of reports derives the published JSON Schema from these structs.
 
 Results refer to environments, subjects and calls by id. A planned key without a result is `broken`; a journal without
 `end` is an incomplete run. The reader (model.ledger) handles both, never the writer.
@@ -20,13 +20,13 @@ from pytest_codexsandbox.model.story_log import LoggedRun, Told
 from pytest_codexsandbox.model.suite_index import SuiteIndex
 from pytest_codexsandbox.model.suite_traits import SuiteTraits
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2  # of journals that are written; those of schema 1 are still read
 
 
 class RunLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="run"):
     id: str
     started: str  # ISO 8601, UTC
-    schema: int = SCHEMA
+    schema: int = 1  # as in a line that does not say it
     product: str = ""
     preset: str = ""
     invocation: tuple[str, ...] = ()
@@ -170,11 +170,11 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", ta
     door: str
     policy: str
     promise: str
-    case: str
-    attempt: int
+    case: str = ""
+    attempt: int = 1
     verdict: str
-    direction: str
-    diagnosis: str  # fingerprint id, "" = none
+    direction: str = ""
+    diagnosis: str = ""  # fingerprint id, "" = none
     environment: str
     subject: str
     record: Record

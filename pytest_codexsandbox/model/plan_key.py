@@ -1,5 +1,8 @@
 """Plan key: a step of the plan, and the key of its record."""
 
+import hashlib
+from collections.abc import Iterable
+
 import msgspec
 
 
@@ -13,6 +16,12 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, order=True):
     def __str__(self) -> str:
         case = f" [{self.case}]" if self.case else ""
         return f"{self.promise}{case} · {self.cell} · {self.door} · {self.policy}"
+
+
+def keys_digest(keys: Iterable[Key]) -> str:
+    """Returns the SHA-256 of keys: of a list of JSON, without spaces, with the five texts of each key as a list."""
+    rows = [(key.cell, key.door, key.policy, key.promise, key.case) for key in keys]
+    return hashlib.sha256(msgspec.json.encode(rows)).hexdigest()
 
 
 class NotPlanned(msgspec.Struct, frozen=True, kw_only=True):
