@@ -19,7 +19,7 @@ from pytest_codexsandbox.journal.references import AMBIGUOUS, CLOSE, OPEN, refer
 from pytest_codexsandbox.model.journal_lines import CallLine, EndLine, Line, PlanLine, ResultLine, RunLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record, RemedyHere
+from pytest_codexsandbox.model.record import Basis, Diagnosis, Evidence, Record, RemedyHere, Started
 from pytest_codexsandbox.model.redact import may_hold
 
 _NAMESPACE: Final = re.compile(rb'(?<=[a-z]:\[)[0-9]{6,}(?=\]")')
@@ -36,7 +36,7 @@ _GROUPS: Final = (  # members of an observation that change together; they join 
 _LONG: Final = 256  # bytes of a member that does not share a part with others
 _OF_KEY: Final = ("cell", "door", "policy", "promise", "case")
 _SHOWN: Final = (*_OF_KEY, "attempt", "verdict", "direction", "diagnosis")  # members that stand in a result's line
-_RECORD: Final = defaults_of(Record, Key, Evidence, Diagnosis, RemedyHere)
+_RECORD: Final = defaults_of(Record, Key, Evidence, Diagnosis, RemedyHere, Basis, Started)
 
 
 class Packer:

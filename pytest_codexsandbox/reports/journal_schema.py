@@ -12,8 +12,40 @@ SHIPPED: Final = Path(__file__).parent / "journal.schema.json"
 _ABOUT: Final = (
     "One line of a codexsandbox journal (NDJSON); `line` says which. First comes `run`, then `plan`. Every key of "
     "the plan has one state: the worst of its results, or `broken` when there is none. A journal without `end` is of "
-    "a run that did not end by itself. Readers ignore members that they do not know."
+    "a run that did not end by itself. Readers ignore members that they do not know. A member that is left out has its "
+    "default. A member of a line may be a reference to parts (docs/reference/journal.md); lines whose references are "
+    "resolved, and lines of schema 1, fit as well."
 )
+# Members that may stand in a part to which the line's own "$" refers.
+_IN_PARTS: Final = {"CallLine": ("environment", "subject", "cell"), "ResultLine": ("environment", "subject")}
+_ID: Final = {"type": "string", "pattern": "^[0-9a-f]{12,64}$"}
+_SUM: Final = {"type": "string", "pattern": "^[0-9a-f]{8}$", "description": "over all bytes of the file before it"}
+_IDS: Final = {"type": "array", "items": _ID, "minItems": 1}
+_OF_EACH: Final = {
+    "$": _IDS | {"description": "parts that hold further members of the line"},
+    "args": {"type": "array", "description": "fill the holes of the parts that the line refers to"},
+    "plain": {"const": True, "description": "the line has no reference, whatever it looks like"},
+    "sum": _SUM,
+}
+_OF_ONE: Final[dict[str, dict[str, Any]]] = {
+    "PlanLine": {"keys_digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"}},
+    "EndLine": {"lines": {"type": "object", "additionalProperties": {"type": "integer"}}},
+}
+_PARTS: Final[dict[str, Any]] = {
+    "Reference": {
+        "title": "Reference",
+        "type": "object",
+        "properties": {"$": _IDS, "args": {"type": "array", "items": {"type": "string"}}},
+        "required": ["$"],
+        "additionalProperties": False,
+    },
+    "PartLine": {
+        "title": "PartLine",
+        "type": "object",
+        "properties": {"line": {"enum": ["part"]}, "id": _ID, "value": {}, "sum": _SUM},
+        "required": ["line", "id", "value"],
+    },
+}
 
 
 def journal_schema() -> dict[str, Any]:
@@ -23,16 +55,35 @@ def journal_schema() -> dict[str, Any]:
         "$id": f"urn:codexsandbox:journal:{SCHEMA}",
         "title": f"codexsandbox journal, schema {SCHEMA}",
         "description": _ABOUT,
-        **root,
-        "$defs": _with_its_number(components),
+        "anyOf": [*root["anyOf"], {"$ref": "#/$defs/PartLine"}],
+        "discriminator": {
+            "propertyName": "line",
+            "mapping": {**root["discriminator"]["mapping"], "part": "#/$defs/PartLine"},
+        },
+        "$defs": _as_written(components, {one["$ref"].rpartition("/")[2] for one in root["anyOf"]}) | _PARTS,
     }
 
 
-def _with_its_number(components: dict[str, Any]) -> dict[str, Any]:
-    """Makes the schema's own number a constant of this version."""
-    run = components["RunLine"]["properties"]
-    run["schema"] = {"const": SCHEMA, "default": SCHEMA}
-    return components
+def _as_written(components: dict[str, Any], lines: set[str]) -> dict[str, Any]:
+    """Adds what a line has beside its own members: references, arguments and its sum."""
+    components["RunLine"]["properties"]["schema"] = {"enum": [1, SCHEMA], "default": 1}
+    return {name: _line(name, kind) if name in lines else kind for name, kind in components.items()}
+
+
+def _line(name: str, kind: dict[str, Any]) -> dict[str, Any]:
+    reference = {"$ref": "#/$defs/Reference"}
+    members = {
+        member: held if member == "line" else {"anyOf": [held, reference], **_default(held)}
+        for member, held in kind["properties"].items()
+    }
+    apart = _IN_PARTS.get(name, ())
+    choice = {"anyOf": [{"required": list(apart)}, {"required": ["$"]}]} if apart else {}
+    required = [member for member in kind["required"] if member not in apart]
+    return {**kind, "properties": {**members, **_OF_EACH, **_OF_ONE.get(name, {})}, "required": required, **choice}
+
+
+def _default(held: dict[str, Any]) -> dict[str, Any]:
+    return {"default": held["default"]} if "default" in held else {}
 
 
 def text() -> str:

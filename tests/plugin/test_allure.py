@@ -71,7 +71,8 @@ def test_the_evidence_is_attached(done: Done) -> None:
 def test_every_line_of_a_run_fits_the_published_schema(done: Done) -> None:
     validator = jsonschema.Draft202012Validator(json.loads(journal_schema.SHIPPED.read_text()))
     lines = [json.loads(line) for line in done.reports[0].read_text().splitlines()]
-    assert {line["line"] for line in lines} == {"run", "plan", "environment", "subject", "call", "result", "end"}
+    kinds = {"run", "plan", "part", "environment", "subject", "call", "result", "end"}
+    assert {line["line"] for line in lines} == kinds
     for line in lines:
         validator.validate(line)
 

@@ -120,11 +120,11 @@ def test_a_full_disk_is_said_and_the_ledger_does_not_add_up(matrix: Matrix, line
 
 CHANGES_A_LINE = """
 from pytest_codexsandbox.journal import store
-real = store.JournalWriter._encoded
+real = store.JournalWriter._packed
 def changed(self, line):
-    return real(self, line).replace({before!r}, {after!r})
+    return [one.replace({before!r}, {after!r}) for one in real(self, line)]
 def pytest_configure():
-    store.JournalWriter._encoded = changed
+    store.JournalWriter._packed = changed
 """
 
 
@@ -132,7 +132,7 @@ def pytest_configure():
     ("before", "after", "said"),
     [
         (b'{"line":"environment"', b'{"line":"weather"', "a line of the journal cannot be understood"),
-        (b'"verdict":"unconfined"', b'"verdict":"conforms"', "contradicts the journal"),
+        (b'"verdict":"unconfined"', b'"verdict":"conforms"', "a part of the journal is missing or changed"),
     ],
 )
 def test_a_journal_that_does_not_say_what_the_run_found_is_no_success(

@@ -12,6 +12,7 @@ import pytest
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.diagnosis.builtin_causes import NEVER_RAN
 from pytest_codexsandbox.diagnosis.match import fingerprints
+from pytest_codexsandbox.journal.running_sum import resealed
 from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.model.journal_lines import RunLine
 from pytest_codexsandbox.model.record import Diagnosis, Record
@@ -219,7 +220,7 @@ def test_the_end_of_a_run_is_shown_if_no_check_shows_it(tmp_path: Path, capsys: 
         (leak, 0, "exit 13: left behind by the harness: /tmp/x"),
         (end[:30], 11, f"INCOMPLETE: the run did not end by itself (line {len(lines) + 1} stops"),
     ):
-        whole.write_bytes(b"".join((*lines, spoiled)))
+        whole.write_bytes(resealed((*lines, spoiled)) if code == 0 else b"".join((*lines, spoiled)))
         assert main(["diagnose", str(whole)]) == code
         assert capsys.readouterr().out.startswith(said)
 
