@@ -19,7 +19,7 @@ from pytest_codexsandbox.journal.reader import FILE, read
 from pytest_codexsandbox.journal.running_sum import RunningSum
 from pytest_codexsandbox.model.journal_lines import SCHEMA, EndLine, Line, PlanLine, RunLine
 from pytest_codexsandbox.model.plan_key import keys_digest
-from pytest_codexsandbox.model.redact import redact_json
+from pytest_codexsandbox.model.redact import redact_json, redact_registered
 
 __all__ = ("FILE", "JournalWriter", "read", "spelled")
 
@@ -107,7 +107,7 @@ class JournalWriter:
         line, whole = _encodable(line)
         if not self._redacts:
             packed, hinted = self._packer.packed(line, whole)
-            if not hinted or redact_json(whole) == whole:
+            if (not hinted and redact_registered(whole) == whole) or redact_json(whole) == whole:
                 return packed
             self._redacts, self._packer = True, Packer()  # its parts are not written
         clean = redact_json(whole)

@@ -1,7 +1,6 @@
 """No secret that a call, a file, a test or a generator holds is found in anything that a run leaves or shows."""
 
 import base64
-import json
 import re
 import shutil
 import subprocess
@@ -180,20 +179,19 @@ def test_no_secret_is_found_in_what_a_run_leaves_and_shows(run: tuple[Done, Matr
 def test_the_secrets_were_there_and_their_places_are_marked(run: tuple[Done, Matrix]) -> None:
     """Else nothing was looked for where something could be found."""
     done, _ = run
-    lines = [json.loads(line) for line in done.reports[0].read_text().splitlines()]
     logs = {log.name.rpartition("-")[2] if "run-init" not in log.name else "run-init.log" for log in logs_of(done)}
     assert "agent.log" in logs, logs
-    words = " ".join(lines[0]["invocation"])
+    words = " ".join(done.journal.run.invocation)
     if "test_mine" in words:
-        calls = [line["observation"] for line in lines if line["line"] == "call"]
-        assert any("PLAIN=[redacted]" in one["stdout"] and "[redacted]" in one["stderr"] for one in calls)
+        calls = [call.observation for call in done.journal.calls]
+        assert any("PLAIN=[redacted]" in one.stdout and "[redacted]" in one.stderr for one in calls)
         repros = list(done.reports[0].parent.rglob("repro/*.sh"))
         assert repros and "[redacted]" in "".join(map(read, repros))
         assert "the user's own test prints [redacted] [redacted]" in done.out
     if "--codex-generator" in words:
         assert "run-init.log" in logs and "[redacted]" in words
-        stories = [line for line in lines if line["line"] == "story"]
-        assert any("writes [redacted]" in one["stderr"] for story in stories for one in story["runs"])
+        runs = [one for story in done.journal.stories for one in story.runs]
+        assert any("writes [redacted]" in one.stderr for one in runs)
 
 
 def logs_of(done: Done) -> list[Path]:
