@@ -125,7 +125,7 @@ def test_a_part_that_does_not_fit_its_id_is_refused(tmp_path: Path, lines: Lines
     at = _part_at(lines)
     edited = [*lines[:at], lines[at].replace(b"conforms", b"violates"), *lines[at + 1 :]]
     error = _refused(tmp_path, resealed(edited))
-    assert isinstance(error, Contradiction) and "does not fit its id" in error.why
+    assert isinstance(error, Contradiction) and f"part {msgspec.json.decode(lines[at])['id']} " in error.why
     assert _line_of(error) == at + 1
 
 
@@ -142,14 +142,14 @@ def test_a_part_that_is_missing_is_refused_where_it_is_needed(tmp_path: Path, li
 def test_a_part_behind_the_line_that_needs_it_is_refused(tmp_path: Path, lines: Lines) -> None:
     at = _part_at(lines)
     error = _refused(tmp_path, resealed([*lines[:at], *lines[at + 1 : -1], lines[at], lines[-1]]))
-    assert isinstance(error, Contradiction) and "no line before it" in error.why
+    assert isinstance(error, Contradiction) and error.why.endswith(f"the part {msgspec.json.decode(lines[at])['id']}")
 
 
 def test_an_argument_that_is_missing_is_refused(tmp_path: Path, lines: Lines) -> None:
     at = next(place for place, line in enumerate(lines) if line.startswith(b'{"line":"call"'))
     bare = lines[at][: lines[at].index(b',"args":')] + lines[at][lines[at].rindex(b',"sum"') :]
     error = _refused(tmp_path, resealed([*lines[:at], bare, *lines[at + 1 :]]))
-    assert isinstance(error, Contradiction) and "its args have no" in error.why
+    assert isinstance(error, Contradiction) and "args" in error.why
     assert _line_of(error) == at + 1
 
 
