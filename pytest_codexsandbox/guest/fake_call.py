@@ -161,6 +161,8 @@ class Call:
 
         if "descriptors:left" not in self.flaws:
             os.closerange(3, 256)
+        if "descriptors:own" in self.flaws:
+            os.dup2(os.open("/", os.O_RDONLY | os.O_DIRECTORY), 9)
         if "umask:open" in self.flaws:
             os.umask(0)
         if "umask:fixed" in self.flaws:

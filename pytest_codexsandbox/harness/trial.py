@@ -15,13 +15,12 @@ from pytest_codexsandbox.model.act import Act, ActResult, PathState
 from pytest_codexsandbox.model.base_acts import BASE_ACTS, FORBIDDEN
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import POLICIES
-from pytest_codexsandbox.model.record import Evidence
+from pytest_codexsandbox.model.record import OUTLIVES, Evidence
 from pytest_codexsandbox.model.verdict import Direction
 from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 OUTSIDE: Final = BASE_ACTS[FORBIDDEN].path
 # The last one: the fake Codexes give the command a path below /dev/null.
-OUTLIVES: Final = "no process of a call outlives it"
 REASONS: Final = ("Read-only file system", "Permission denied", "Operation not permitted", "Not a directory")
 
 
@@ -104,10 +103,20 @@ class RealTrial(SuiteTrial):
 
         The agent ends them. Anywhere else they go on, without the call that they belong to: they can write later.
         """
-        for copy, (seen, control) in enumerate(zip(self.seen, self.control, strict=True)):
+        for copy, seen in enumerate(self.seen):
+            control = self.control[min(copy, len(self.control) - 1)]  # a Codex that hangs is called once
             if seen.survivors and not control.survivors:
-                self._add("", copy=copy, control="no process was left", control_held=True, held=False,
-                          claim=OUTLIVES, saw=f"left running: {listed_processes(seen)}", direction="leak")  # fmt: skip
+                self._add(
+                    "",
+                    copy=copy,
+                    claim="no process of a call outlives it",
+                    saw=f"left running: {listed_processes(seen)}",
+                    held=False,
+                    control="no process was left",
+                    control_held=True,
+                    reason=OUTLIVES,
+                    direction="leak",
+                )
 
     def confined(self, *, act: str = "", made: str = "") -> None:
         seen, control = self.observed(), self.controlled()

@@ -24,7 +24,7 @@ from pytest_codexsandbox.matrix.where_clause import fits, needs_place, parse, va
 from pytest_codexsandbox.model.deviation import Deviation
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import asks_for_sandbox
-from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.record import OUTLIVES, Record
 from pytest_codexsandbox.model.verdict import Verdict
 
 __all__ = ["Applied", "Deviation", "apply", "load"]
@@ -263,6 +263,8 @@ def _fingerprint(record: Record) -> str:
 
 
 def _describes(deviation: Deviation, record: Record) -> bool:
+    if any(row.reason == OUTLIVES and not row.held for row in record.evidence):
+        return False
     return (deviation.direction, deviation.fingerprint) == (record.direction, _fingerprint(record))
 
 

@@ -1,12 +1,14 @@
 """Record: what a scenario leaves behind: evidence rows, a verdict, a diagnosis. JSON from birth; a pytest report
 carries it."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.verdict import Direction, Verdict
+
+OUTLIVES: Final = "outlives-the-call"  # the reason of a row about processes that a call left; no deviation covers it
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):

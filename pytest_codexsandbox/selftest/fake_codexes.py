@@ -304,6 +304,8 @@ PROCESSES: Final = (
            flaws=("signals:pipe",)),
     mutant("leaves-descriptors", "leaves open what the caller left open", "process.no-descriptor-inherited",
            "process.only-standard-descriptors", flaws=("descriptors:left",), under=(READ_ONLY,)),
+    mutant("leaks-descriptor", "leaves a folder of its own open", "process.only-standard-descriptors",
+           flaws=("descriptors:own",), under=(READ_ONLY,)),
     mutant("reopens-stdin", "lets a file that is stdin be written", "process.stdin-file-is-read-only",
            flaws=("lets:outside",), under=(READ_ONLY,)),
     mutant("dies-alone", "leaves its command running when it is ended", "process.term-ends-the-call",

@@ -10,7 +10,7 @@ from pytest_codexsandbox.model.base_acts import FORBIDDEN
 from pytest_codexsandbox.model.observation import Observation, look_key
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.record import Evidence
+from pytest_codexsandbox.model.record import OUTLIVES, Evidence
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.model.world import World
@@ -176,3 +176,19 @@ def test_values_that_are_no_json_object_are_none() -> None:
         seen = observation(rows={f"{asked.id}/it": ActResult(act="it", ok=True, value=text)})
         trial = RealTrial(step, asked, seen=(seen,), control=(seen,), started=SandboxState(state="on", why="it was"))
         assert trial.values("it") == trial.control_values("it") == values
+
+
+@pytest.mark.parametrize(
+    ("left", "outside", "rows"), [(("sleep: 7",), (), 1), (("sleep: 7",), ("sleep: 8",), 0), ((), (), 0)]
+)
+def test_a_process_that_a_call_left_and_its_control_did_not_is_a_leak(
+    left: tuple[str, ...], outside: tuple[str, ...], rows: int
+) -> None:
+    seen = msgspec.structs.replace(observation(), survivors=left)
+    control = msgspec.structs.replace(observation(), survivors=outside)
+    step = Key(cell="here", door="sandbox", policy="workspace-write", promise="process.x")
+    started = SandboxState(state="on", why="it was")
+    # One control for three calls: a Codex that hangs was called once there.
+    trial = RealTrial(step, promise(), seen=(seen, seen, seen), control=(control,), started=started)
+    trial.nothing_outlives()
+    assert [(row.held, row.direction, row.reason) for row in trial.rows] == [(False, "leak", OUTLIVES)] * 3 * rows

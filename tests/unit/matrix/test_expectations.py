@@ -8,7 +8,7 @@ import pytest
 from pytest_codexsandbox.matrix.expectations import Applied, Deviation, apply
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.record import OUTLIVES, Evidence, Record
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.matrix.builders import cell, plan, promise, record, records
 
@@ -118,6 +118,14 @@ def test_a_fingerprint_must_be_the_one_that_was_found() -> None:
     known = deviation(fingerprint="userns-denied")
     assert verdicts(applied(plan(), violated(plan(), cause="userns-denied"), known)) == {"expected"}
     assert verdicts(applied(plan(), violated(plan()), known)) == {"violates"}
+
+
+def test_a_process_that_outlives_its_call_is_covered_by_no_deviation() -> None:
+    row = Evidence(
+        claim="c", act="", nonce="n", call="1", control="c", control_held=True, saw="s", held=False, reason=OUTLIVES
+    )
+    found = applied(plan(), violated(plan(), evidence=(row,)), deviation())
+    assert verdicts(found) == {"violates"}
 
 
 @pytest.mark.parametrize("verdict", [Verdict.BROKEN, Verdict.BLOCKED, Verdict.NOT_APPLICABLE])
