@@ -73,6 +73,10 @@ class Trial(Protocol):
     def standing_evidence(self) -> None:
         """Adds the rows that the harness itself found. Only for the topics start and trust."""
 
+    def leave_out(self, why: str) -> None:
+        """Adds no row: it names an act that the machine does not offer, and why, in the control of another row. If all
+        acts are left out, the result is broken with these reasons."""
+
     # ---- observations, without a row of evidence
     def row(self, act: str, copy: int = 0) -> ActResult: ...
     def control_row(self, act: str, copy: int = 0) -> ActResult: ...

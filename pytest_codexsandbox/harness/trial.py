@@ -38,7 +38,7 @@ class RealTrial(SuiteTrial):
         for copy in range(len(self.seen)):
             inside, outside = self._sides(act, spec, copy)
             if outside.row.errno in unless and not inside.row.ok and not inside.showed:
-                self._leave_out(f"{act}, {what(spec)} ({outside.row.errno} at {outside.row.step} without a sandbox)")
+                self.leave_out(f"{act}, {what(spec)} ({outside.row.errno} at {outside.row.step} without a sandbox)")
                 continue
             visible = spec.verb in act_effects.CHANGING | act_effects.ARRIVING or bool(spec.looks)
             held = inside.ran and not inside.row.ok and inside.row.errno in errno and not inside.showed
@@ -164,6 +164,13 @@ class RealTrial(SuiteTrial):
         """Adds the rows that the harness itself found for start and trust promises."""
         self.rows.extend(self.standing)
 
+    def leave_out(self, why: str) -> None:
+        """Adds the act to the control of a row. Without a row, the judge names it."""
+        self.left_out.append(why)
+        if self.rows and self.rows[-1].control:
+            last = self.rows[-1]
+            self.rows[-1] = msgspec.structs.replace(last, control=f"{last.control}{_left_out(why)}")
+
     # ---- observations, without a row of evidence
     def row(self, act: str, copy: int = 0) -> ActResult:
         return self._sides(act, self._act(act), copy)[0].row
@@ -226,13 +233,6 @@ class RealTrial(SuiteTrial):
         """Returns what an act did inside, and in the control."""
         act_id = self.promise.act_id(name)
         return act_effects.side(self.seen[copy], act_id, spec), act_effects.side(self.control[copy], act_id, spec)
-
-    def _leave_out(self, why: str) -> None:
-        """Adds the act that the machine does not offer to the control of a row. Without a row, the judge names it."""
-        self.left_out.append(why)
-        if self.rows and self.rows[-1].control:
-            last = self.rows[-1]
-            self.rows[-1] = msgspec.structs.replace(last, control=f"{last.control}{_left_out(why)}")
 
     def _add(
         self,

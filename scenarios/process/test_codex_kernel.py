@@ -18,10 +18,10 @@ NOT_OUTSIDE = ("ENOENT", "EACCES", "EPERM", "EROFS")  # a kernel without it, or 
 
 
 def each_is_out_of_reach(trial: Trial) -> None:
-    """Adds evidence for each file that can be opened without a sandbox; if none can, there is no evidence at all."""
+    """Adds a row for each file that can be opened without a sandbox. If none can, there is no row at all."""
     for act, path in SETTINGS.items():
-        if trial.row(act).ok or trial.control_row(act).errno not in NOT_OUTSIDE:
-            trial.refused(act, errno=REFUSALS, claim=f"{path} cannot be opened for writing ({' or '.join(REFUSALS)})")
+        claim = f"{path} cannot be opened for writing ({' or '.join(REFUSALS)})"
+        trial.refused(act, errno=REFUSALS, unless=NOT_OUTSIDE, claim=claim)
 
 
 @promise(

@@ -39,8 +39,8 @@ def is_its_own(trial: Trial, act: str, *, claim: str, refusals: tuple[str, ...] 
 def no_setting_opens(trial: Trial) -> None:
     """Adds a row for each file that can be opened without a sandbox."""
     for act, path in HARDWARE.items():
-        if trial.row(act).ok or trial.control_row(act).errno not in NOT_OUTSIDE:
-            trial.refused(act, errno=REFUSALS, claim=f"{path} cannot be opened for writing ({' or '.join(REFUSALS)})")
+        claim = f"{path} cannot be opened for writing ({' or '.join(REFUSALS)})"
+        trial.refused(act, errno=REFUSALS, unless=NOT_OUTSIDE, claim=claim)
 
 
 def of_the_case(trial: Trial) -> None:

@@ -17,6 +17,9 @@ SHIPPED = {promise.id: (promise, function) for promise, function in promises(dat
 WORKED = ""
 CASES = [
     ("process.remount-refused", "mount", "user", "EPERM"),
+    ("process.hardware-settings-out-of-reach", "power", "irq", "EROFS"),
+    ("process.kernel-settings-out-of-reach", "core-pattern", "sysrq", "EACCES"),
+    ("network.tcp-server-works", "ipv6", "ipv4", "EADDRNOTAVAIL"),
 ]
 
 
