@@ -3,7 +3,7 @@
 Each word in `flaws` breaks one of them:
 
     kernel:io-uring, kernel:ptrace, kernel:other-memory, kernel:other-abi, kernel:remount, kernel:keys, kernel:ipc
-    namespaces:shared, devices:all, terminal:typed
+    namespaces:shared, devices:all, devices:terminals, terminal:typed
     network-on:no-server, network-on:no-sendmmsg
 """
 
@@ -61,7 +61,10 @@ def patch(boundary: Boundary) -> None:
     if not boundary.has("namespaces:shared"):
         os.readlink = of_its_own(os.readlink)
     if not boundary.has("devices:all"):
-        os.listdir = with_few_devices(os.listdir)
+        shows = boundary.has("devices:terminals")
+        if shows:
+            os.openpty()  # one that the caller could have
+        os.listdir = with_few_devices(os.listdir, terminals=shows)
 
 
 def of_its_own(readlink: Any) -> Any:
@@ -74,11 +77,13 @@ def of_its_own(readlink: Any) -> Any:
     return readlink_there
 
 
-def with_few_devices(listdir: Any) -> Any:
-    """Wraps os.listdir: /dev has the harmless devices only."""
+def with_few_devices(listdir: Any, *, terminals: bool) -> Any:
+    """Wraps os.listdir: /dev has the harmless devices only, and /dev/pts no terminal unless `terminals`."""
+    kept = {"/dev": DEVICES} if terminals else {"/dev": DEVICES, "/dev/pts": ("ptmx",)}
 
     def listdir_there(*words: Any) -> Any:
         found = listdir(*words)
-        return [name for name in found if name in DEVICES] if words[:1] == ("/dev",) else found
+        names = kept.get(words[0]) if words and isinstance(words[0], str) else None
+        return found if names is None else [name for name in found if name in names]
 
     return listdir_there

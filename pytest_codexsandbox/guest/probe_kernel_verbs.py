@@ -17,7 +17,7 @@ import os
 import stat
 import struct
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Dict, Final  # noqa: UP035
+from typing import TYPE_CHECKING, Any, Callable, Dict, Final, Iterable  # noqa: UP035
 
 if TYPE_CHECKING:  # the probe gives these when it imports this file
     from pytest_codexsandbox.guest.probe import Refused
@@ -48,7 +48,7 @@ SESSION_KEYRING, USER_KEYRING = -3, -4
 KEYCTL = {X86_64: 250, AARCH64: 219}
 ADD_KEY = {X86_64: 248, AARCH64: 217}
 DEPTH: Final = 3  # folders below /dev
-ORDINARY: Final = ("core", "fd", "mqueue", "pts", "shm")  # no devices, or a world of their own
+ORDINARY: Final = ("core", "fd", "mqueue", "shm")  # no devices, or a world of their own
 
 
 def at(step: str) -> None:
@@ -315,6 +315,11 @@ def devices(folder: str = "/dev", depth: int = DEPTH) -> Dict[str, str]:  # noqa
     return found
 
 
+def lasting(found: Iterable[str]) -> set[str]:
+    """Returns the devices that are no terminals: a terminal outside may end between the call and its control."""
+    return {one for one in found if not one.startswith("/dev/pts/")}
+
+
 def do_terminal(path: str, params: Params) -> None:
     """Opens the terminal of this process by its name, or with `push` types one letter into the one that is its stdin.
 
@@ -337,7 +342,7 @@ def do_terminal(path: str, params: Params) -> None:
 # ---- what an environment offers without a sandbox
 
 KNOWN_DEVICES: Final = frozenset(
-    f"/dev/{name}" for name in ("console", "full", "null", "ptmx", "random", "tty", "urandom", "zero")
+    f"/dev/{name}" for name in ("console", "full", "null", "ptmx", "pts/ptmx", "random", "tty", "urandom", "zero")
 )
 OFFERS: Final[Dict[str, Callable[[], object]]] = {  # noqa: UP006
     "io-uring": lambda: do_kernel_call("", {"name": "io_uring_setup"}),
@@ -345,7 +350,7 @@ OFFERS: Final[Dict[str, Callable[[], object]]] = {  # noqa: UP006
     "memory": lambda: do_memory("", {"by": "process_vm_readv"}),
     "other-abi": lambda: do_other_abi("", {"abi": "i386"}),
     "remount": lambda: _either(lambda: do_remount("", {}), lambda: do_remount("", {"user": True})),
-    "devices": lambda: _some(set(devices()) - KNOWN_DEVICES),
+    "devices": lambda: _some(lasting(devices()) - KNOWN_DEVICES),
 }
 
 

@@ -28,6 +28,8 @@ KERNEL: Final = (
     ),
     mutant("shares-devices", "shares the devices of the machine", "process.devices-out-of-reach",
            flaws=("devices:all",)),
+    mutant("shares-terminals", "shows the terminals outside in /dev/pts", "process.devices-out-of-reach",
+           flaws=("devices:terminals",)),
     mutant("opens-hardware-settings", "leaves the settings of the hardware open to be changed",
            "process.hardware-settings-out-of-reach", flaws=("hardware:open",)),
     mutant("keeps-terminal", "leaves the command the caller's terminal", "process.terminal-out-of-reach",

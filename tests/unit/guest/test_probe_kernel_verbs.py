@@ -130,7 +130,17 @@ def test_a_family_is_asked_for_where_the_list_cannot_be_read(monkeypatch: pytest
 def test_devices_are_listed_with_their_kind() -> None:
     found = json.loads(worked("devices"))
     assert found["/dev/null"] == "c"
-    assert not any(name.startswith(("/dev/pts/", "/dev/shm/")) for name in found)
+    assert not any(name.startswith("/dev/shm/") for name in found)
+
+
+def test_a_terminal_is_listed_and_is_no_lasting_device() -> None:
+    ours, theirs = os.openpty()
+    name = os.ttyname(theirs)
+    found = json.loads(worked("devices"))
+    os.close(ours)
+    os.close(theirs)
+    assert found[name] == "c"
+    assert probe_kernel_verbs.lasting([name, "/dev/kmsg"]) == {"/dev/kmsg"}
 
 
 def test_a_namespace_has_a_number() -> None:
