@@ -43,6 +43,7 @@ MS_REMOUNT_BIND: Final = 32 | 4096
 MOUNT_FLAGS: Final = {2: 2, 4: 4, 8: 8, 1024: 1024, 2048: 2048, 4096: 1 << 21}
 RDONLY: Final = 1
 TIOCSTI: Final = 0x5412
+STREAMS: Final = (0, 1, 2)
 SEIZE: Final = 0x4206
 SESSION_KEYRING, USER_KEYRING = -3, -4
 KEYCTL = {X86_64: 250, AARCH64: 219}
@@ -321,9 +322,10 @@ def lasting(found: Iterable[str]) -> set[str]:
 
 
 def do_terminal(path: str, params: Params) -> None:
-    """Opens the terminal of this process by its name, or with `push` types one letter into the one that is its stdin.
+    """Opens the terminal of this process by its name. With `push`, types one letter into the first of its streams that
+    is a terminal.
 
-    Only for a call whose stdin is a terminal that the agent made.
+    Only for a call whose terminal the agent made.
     """
     import fcntl
 
@@ -332,11 +334,12 @@ def do_terminal(path: str, params: Params) -> None:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
         return
     at("isatty")
-    if not os.isatty(0):
-        raise OSError(errno.ENOTTY, "stdin is no terminal")
+    terminal = next((stream for stream in STREAMS if os.isatty(stream)), None)
+    if terminal is None:
+        raise OSError(errno.ENOTTY, "no stream is a terminal")
     at("ioctl")
     announce("push")
-    fcntl.ioctl(0, TIOCSTI, b"x")
+    fcntl.ioctl(terminal, TIOCSTI, b"x")
 
 
 # ---- what an environment offers without a sandbox

@@ -13,7 +13,7 @@ TWO_FILES = 'echo let through > "$1"; echo made > "$2"; test ! -e "$1"'
 SHELL = ("/bin/sh", "-c", TWO_FILES, "sh", OUTSIDE, INSIDE)
 MADE = {"inside": Act(verb="write", path=INSIDE)}
 NO_TERMINAL = ("ENXIO", "EACCES", "EPERM", "ENOENT", "EROFS")
-NOT_TYPED = ("EPERM", "EACCES", "EIO", "ENOTTY")
+NOT_TYPED = ("EPERM", "EACCES", "EIO", "ENOTTY")  # the last: none of the three streams is a terminal
 OTHER_UMASK = 0o007  # a fixed one shows, and one that can only be narrower
 
 

@@ -1,6 +1,7 @@
 """Each kernel verb of the probe, in this process: what it returns, and the errno and step of a failure."""
 
 import errno
+import fcntl
 import json
 import os
 import signal
@@ -151,6 +152,15 @@ def test_a_process_without_a_terminal_types_nothing(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "isatty", lambda _: False)
     row = done("terminal", push=True)
     assert (row["errno"], row["step"]) == ("ENOTTY", "isatty")
+
+
+@pytest.mark.parametrize("stream", [0, 1, 2])
+def test_the_first_stream_that_is_a_terminal_is_typed_into(monkeypatch: pytest.MonkeyPatch, stream: int) -> None:
+    typed: list[int] = []
+    monkeypatch.setattr(os, "isatty", lambda one: one >= stream)
+    monkeypatch.setattr(fcntl, "ioctl", lambda one, *_: typed.append(one))
+    worked("terminal", push=True)
+    assert typed == [stream]
 
 
 @pytest.mark.parametrize(("family", "address"), [("inet", "127.0.0.1"), ("inet6", "::1")])
