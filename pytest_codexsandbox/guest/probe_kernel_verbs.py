@@ -43,6 +43,7 @@ MS_REMOUNT_BIND: Final = 32 | 4096
 MOUNT_FLAGS: Final = {2: 2, 4: 4, 8: 8, 1024: 1024, 2048: 2048, 4096: 1 << 21}
 RDONLY: Final = 1
 TIOCSTI: Final = 0x5412
+ALWAYS_LOADED: Final = ("NETLINK",)
 STREAMS: Final = (0, 1, 2)
 SEIZE: Final = 0x4206
 SESSION_KEYRING, USER_KEYRING = -3, -4
@@ -276,18 +277,20 @@ def do_family(path: str, params: Params) -> None:
     """Makes a socket by the numbers of its family, type and protocol, and closes it.
 
     A family that `known` does not find among the kernel's protocols is not asked for: that could load a module. Where
-    the list cannot be read, every family is asked for.
+    the list cannot be read, only netlink is asked for, which every kernel has.
     """
     import _socket
 
     at("socket")
     loaded = protocols()
-    if loaded and params["known"] not in loaded:
-        raise OSError(errno.EAFNOSUPPORT, "not among the protocols that the kernel has loaded")
+    if params["known"] not in (loaded or ALWAYS_LOADED):
+        at("socket" if loaded else "protocols")
+        raise OSError(errno.EAFNOSUPPORT, f"not {'loaded' if loaded else 'asked for: the list cannot be read'}")
     _socket.socket(params["family"], params["type"], params.get("protocol", 0)).close()
 
 
 def protocols() -> set[str]:
+    """Returns the protocols that the kernel has loaded; none where their list cannot be read."""
     try:
         with open("/proc/net/protocols", encoding="ascii", errors="replace") as file:
             return {line.split()[0] for line in file}

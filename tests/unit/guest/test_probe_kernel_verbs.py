@@ -122,10 +122,15 @@ def test_a_family_that_the_kernel_has_not_loaded_is_not_asked_for() -> None:
     assert (row["errno"], row["step"]) == ("EAFNOSUPPORT", "socket")
 
 
-def test_a_family_is_asked_for_where_the_list_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_netlink_is_asked_for_where_the_list_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "")
+
     worked("namespace", name="net")  # reads probe_kernel_verbs.py
-    monkeypatch.setattr(sys.modules["probe_kernel_verbs"], "protocols", set)
-    worked("family", known="NO-SUCH-PROTOCOL", family=16, type=3)
+    monkeypatch.setattr(sys.modules["probe_kernel_verbs"], "open", refuses, raising=False)
+    worked("family", known="NETLINK", family=16, type=3)
+    row = done("family", known="MPTCP", family=2, type=1)
+    assert (row["errno"], row["step"]) == ("EAFNOSUPPORT", "protocols")
 
 
 def test_devices_are_listed_with_their_kind() -> None:
