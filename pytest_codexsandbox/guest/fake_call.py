@@ -153,7 +153,7 @@ class Call:
             os._exit(125)
 
     def _takes_no_terminal(self) -> bool:
-        return "terminal:kept" not in self.flaws and self.policy["mode"] != "danger-full-access"
+        return not self.flaws & {"terminal:kept", "terminal:typed"} and self.policy["mode"] != "danger-full-access"
 
     def _spoil(self) -> None:
         """Changes what the command inherits, where that is the flaw."""

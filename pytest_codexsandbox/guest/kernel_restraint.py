@@ -3,7 +3,7 @@
 Each word in `flaws` breaks one of them:
 
     kernel:io-uring, kernel:ptrace, kernel:other-memory, kernel:other-abi, kernel:remount, kernel:keys, kernel:ipc
-    namespaces:shared, devices:all, devices:terminals, terminal:typed
+    namespaces:shared, devices:all, devices:terminals, terminal:kept, terminal:typed
     network-on:no-server, network-on:no-sendmmsg
 """
 
@@ -24,6 +24,7 @@ ALWAYS = {
     "key": ("kernel:keys", errno.ENOKEY),
     "user-keyring": ("kernel:keys", errno.EACCES),
     "shmat": ("kernel:ipc", errno.EINVAL),
+    "tty": ("terminal:kept", errno.ENXIO),
     "push": ("terminal:typed", errno.EPERM),
 }
 # With the network off only: Codex's filter is there for the network.

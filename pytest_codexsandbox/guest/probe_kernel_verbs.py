@@ -334,6 +334,7 @@ def do_terminal(path: str, params: Params) -> None:
 
     if not params.get("push"):
         at("open")
+        announce("tty")
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
         return
     at("isatty")

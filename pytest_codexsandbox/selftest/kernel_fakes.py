@@ -33,7 +33,9 @@ KERNEL: Final = (
     mutant("opens-hardware-settings", "leaves the settings of the hardware open to be changed",
            "process.hardware-settings-out-of-reach", flaws=("hardware:open",)),
     mutant("keeps-terminal", "leaves the command the caller's terminal", "process.terminal-out-of-reach",
-           flaws=("terminal:kept", "terminal:typed")),
+           flaws=("terminal:kept",)),
+    mutant("types-into-terminal", "lets the command type into the caller's terminal", "process.terminal-out-of-reach",
+           flaws=("terminal:typed",)),
     *(
         mutant(f"open-on-{name}", f"has no sandbox where stdin is {what}", f"process.{promise}",
                flaws=(f"open-on:{name}",))
