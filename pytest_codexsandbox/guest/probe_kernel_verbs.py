@@ -4,8 +4,8 @@ The probe imports this file when an act names one of its verbs. `OFFERS` asks th
 an environment that does not offer something cannot show that a sandbox keeps it shut.
 
 Every call here is harmless where it works: it fails on an address or a descriptor that cannot exist, or it concerns
-this process, its own child or what that child made. What a filter may answer by a signal is asked in a child. Each verb
-is announced by `sys.audit`, where the fake Codexes of the selftest answer as a sandbox does.
+this process, its own child or what that child made. A child makes the calls that a filter may answer by a signal. Each
+verb is announced by `sys.audit`, where the fake Codexes of the selftest answer as a sandbox does.
 """
 
 from __future__ import annotations

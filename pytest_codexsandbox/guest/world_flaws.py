@@ -1,4 +1,4 @@
-"""World flaws: what a bad fake Codex makes of the world around a call: odd names, links, variables, memory, hooks.
+"""World flaws: errors that a bad fake Codex makes with odd names, links, variables, its memory of calls, and hooks.
 
 fake_call.py and restraint.py ask here. Each word in `flaws` breaks one thing:
 

@@ -1,8 +1,8 @@
 """Fake Codexes: every fake subject. A new promise needs at least one here that it catches; a new mutant is one entry.
 
-The general ones come first; the mutants are sorted by the topic whose boundary they break. Those that break what the
-kernel keeps (system calls, devices, terminals) are in kernel_fakes.py, those about
-the world of a call (names, variables, repositories, earlier calls) in fake_worlds.py.
+The general ones come first; the mutants are sorted by the topic whose boundary they break. Those that open system
+calls, devices or terminals are in kernel_fakes.py. Those about names, variables, repositories and earlier calls are in
+fake_worlds.py.
 """
 
 from collections.abc import Iterable

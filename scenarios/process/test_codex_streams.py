@@ -14,7 +14,7 @@ SHELL = ("/bin/sh", "-c", TWO_FILES, "sh", OUTSIDE, INSIDE)
 MADE = {"inside": Act(verb="write", path=INSIDE)}
 NO_TERMINAL = ("ENXIO", "EACCES", "EPERM", "ENOENT", "EROFS")
 NOT_TYPED = ("EPERM", "EACCES", "EIO", "ENOTTY")  # the last: none of the three streams is a terminal
-OTHER_UMASK = 0o007  # a fixed one shows, and one that can only be narrower
+OTHER_UMASK = 0o007  # it differs from 022 in both directions: it lets the group write, and others do nothing
 
 
 def on_a_terminal(trial: Trial) -> None:
