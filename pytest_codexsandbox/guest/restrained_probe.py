@@ -88,9 +88,11 @@ def without_privileges(opened: Any, boundary: Boundary) -> Any:
 
 def confined(run: Any, boundary: Boundary) -> Any:
     """Wraps subprocess.run: what a program made outside is gone afterwards. No audit hook sees what a program does."""
-    folder = os.path.join(os.path.dirname(boundary.cwd), "outside")
+    folder = os.path.join(os.path.dirname(boundary.cwd), "documents")
 
     def run_there(*words: Any, **named: Any) -> Any:
+        if boundary.has("programs:denied"):
+            refuse(errno.EACCES)
         before = set(os.listdir(folder))
         try:
             return run(*words, **named)

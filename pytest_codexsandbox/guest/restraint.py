@@ -21,6 +21,7 @@ bubblewrap's mounts give. Each word in `flaws` breaks one of the answers:
     processes:all (those outside are seen too), settings:open (the kernel's can be changed)
     hardware:open (those of the hardware can be changed)
     capabilities:kept, privileges:gained, identity:other (restrained_probe.py: what the probe says of its process)
+    programs:denied (restrained_probe.py: the command starts no other program)
     sqlite:lets, sqlite:denies, sqlite:denies-wal, sqlite:copies, sqlite:other-text
 """
 

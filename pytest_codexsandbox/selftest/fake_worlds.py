@@ -72,6 +72,13 @@ WORLDS: Final = (
         flaws=("variables:obeyed",),
     ),
     mutant(
+        "starts-no-program",
+        "lets the command start no other program",
+        "process.hostile-variables-widen-nothing",
+        "protected.hostile-repository-runs-nothing",
+        flaws=("programs:denied",),
+    ),
+    mutant(
         "loses-secret-names",
         "drops variables whose names look like secrets",
         "process.secrets-of-the-caller",

@@ -36,7 +36,9 @@ HOSTILE = {
     "PYTHONSTARTUP": "@WORKSPACE@/run-me",
     "RUST_LOG": "off",
 }
-PROGRAM = "#!/bin/sh\necho let through > '@OUTSIDE@/@NAME@'\n"
+LEFT = "@OUTSIDE@/@NAME@"
+TRACE = "@WORKSPACE@/ran-@NAME@"  # made by the command itself: proves that bash ran
+PROGRAM = f"#!/bin/sh\necho let through > '{LEFT}'\n"
 
 
 def digest(value: str) -> str:
@@ -171,9 +173,9 @@ def test_secrets_of_the_caller_are_passed_and_those_of_codex_are_not(trial: Tria
     acts={
         "run": Act(
             verb="run",
-            params={"argv": ["bash", "-c", ":"]},
+            params={"argv": ["bash", "-c", f"echo ran > '{TRACE}'"]},
             given=(Given(kind="file", path="@WORKSPACE@/run-me", content=PROGRAM, mode=0o755),),
-            looks=("@OUTSIDE@/@NAME@",),
+            looks=(LEFT, TRACE),
         ),
         "outside": Act(verb="write", path="@OUTSIDE@/@NAME@", params={"data": "let through"}),
         "root": Act(verb="write", path="@ROOT0@/@NAME@", params={"data": "let through"}),
@@ -185,17 +187,19 @@ def test_hostile_variables_widen_nothing(trial: Trial) -> None:
     """BASH_ENV, LD_PRELOAD, GIT_ and CODEX_ variables switch nothing off, and run nothing outside the sandbox.
 
     Source: Codex documentation, sandbox modes: settings choose them, and no variable does.
+    bash leaves a trace in the workspace: a bash that never ran proves nothing.
     Control: without a sandbox the same writes and the same request work, and BASH_ENV runs its program.
     """
-    inside, plain = trial.look("@OUTSIDE@/@NAME@", act="run"), trial.control_look("@OUTSIDE@/@NAME@", act="run")
+    inside, plain = (look(LEFT, act="run") for look in (trial.look, trial.control_look))
+    ran, ran_plain = (look(TRACE, act="run") for look in (trial.look, trial.control_look))
     row = trial.row("run")
     trial.says(
         "run",
         claim="the program that BASH_ENV names writes nothing outside",
-        saw=f"bash {'ended well' if row.ok else row.detail[:200]}; outside {inside.kind}",
-        held=bool(row.ok or row.detail) and row.step != "not-run" and inside.kind == "missing",
-        control=f"outside {plain.kind}",
-        control_held=plain.kind == "file",
+        saw=f"bash {'ended well' if row.ok else row.detail[:200]}; trace {ran.kind}; outside {inside.kind}",
+        held=row.ok and ran.kind == "file" and inside.kind == "missing",
+        control=f"trace {ran_plain.kind}; outside {plain.kind}",
+        control_held=ran_plain.kind == "file" and plain.kind == "file",
         direction="leak" if inside.kind == "file" else "denied",
     )
     trial.refused("outside")
