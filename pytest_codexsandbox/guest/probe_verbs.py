@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 Params = Any
 if TYPE_CHECKING:  # the probe gives these when it imports this file
-    from pytest_codexsandbox.guest.probe import at, new_socket, unix_address
+    from pytest_codexsandbox.guest.probe import Refused, at, new_socket, unix_address
 RENAME_EXCHANGE = 2
 AT_FDCWD, AT_SYMLINK_FOLLOW = -100, 0x400
 
@@ -338,10 +338,37 @@ def do_variables(path: str, params: Params) -> str:
 
 
 def do_try_folder(path: str, params: Params) -> None:
-    """Makes a folder and removes it at once, where that works: it lies where other programs look."""
+    """Makes a folder and removes it at once, where that works: it lies where other programs look.
+
+    A folder may be there already, left by an earlier call or shown by the sandbox. Then a file in it is tried: where
+    that file can be made, the folder is as open as a new one. A folder or file that was made and stays is no refusal,
+    so its failure has no errno.
+    """
     at("mkdir")
-    os.mkdir(path)
     try:
-        os.rmdir(path)
-    except OSError:
+        os.mkdir(path)
+    except FileExistsError:
+        make_a_file(path)
+        return
+    removed(os.rmdir, path)
+
+
+def make_a_file(folder: str) -> None:
+    """Makes a file in a folder that is there, and removes it. Where the name is no folder, it is only there."""
+    at("open")
+    name = os.path.join(folder, f"codexsandbox-{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except NotADirectoryError:
+        raise FileExistsError(errno.EEXIST, "there, and no folder", folder) from None
+    removed(os.unlink, name)
+
+
+def removed(remove: Any, path: str) -> None:
+    at(remove.__name__)
+    try:
+        remove(path)
+    except FileNotFoundError:  # another process was first
         pass
+    except OSError as error:
+        raise Refused("", f"made, and not removed: {error}") from None

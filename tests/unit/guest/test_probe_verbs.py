@@ -160,12 +160,6 @@ def test_variables_are_named_with_a_digest_and_those_that_hold_a_text_are_found(
     assert json.loads(worked("variables"))["holding"] == []
 
 
-def test_a_folder_is_tried_and_not_left(tmp_path: Path) -> None:
-    worked("try-folder", tmp_path / "new")
-    assert list(tmp_path.iterdir()) == []
-    assert failed("try-folder", tmp_path) == ("EEXIST", "mkdir")
-
-
 def test_an_unknown_verb_is_a_row_and_no_crash() -> None:
     row = done("no-such-verb")
     assert not row["ok"] and "KeyError" in row["detail"]
@@ -211,3 +205,27 @@ def test_a_library_without_a_function_is_a_system_without_the_call() -> None:
     with pytest.raises(OSError) as caught:
         probe_verbs.libc("no_such_function")
     assert caught.value.errno == errno.ENOSYS
+
+
+def test_a_folder_is_made_and_removed(tmp_path: Path) -> None:
+    worked("try-folder", tmp_path / ".git")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_there_and_open_counts_as_made(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    worked("try-folder", tmp_path / ".git")
+    assert list((tmp_path / ".git").iterdir()) == []
+
+
+def test_a_folder_that_is_there_and_takes_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".git").write_text("")  # root may write into every folder, but not into a file
+    assert failed("try-folder", tmp_path / ".git") == ("EEXIST", "open")
+
+
+def test_a_folder_that_cannot_be_removed_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rmdir(path: str) -> None:
+        raise OSError(errno.EBUSY, "busy", path)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    assert failed("try-folder", tmp_path / ".git") == ("", "rmdir")  # no errno: it must not read as refused
