@@ -15,6 +15,7 @@ SETTINGS: Final = "kernel-settings:writable"  # writable by this user, without a
 HARDWARE: Final = "hardware-settings:writable"
 PRIVILEGES: Final = "new-privileges:possible"  # NoNewPrivs is not set without a sandbox
 FOLDERS: Final = "system-folders:writable"  # at least one of them
+OWN_TMP: Final = "tmp:own"  # the calls share /tmp with no other process of the machine
 WORDS: Final = (
     "user:ordinary",
     "user:root",
@@ -25,6 +26,7 @@ WORDS: Final = (
     FOLDERS,
     HARDWARE,
     PRIVILEGES,
+    OWN_TMP,
 )
 AT_RUN_TIME: Final = "capability:"
 PROGRAM: Final = "program:"  # that is on the PATH of calls
@@ -80,6 +82,8 @@ def why_not_there(promise: Promise, facts: Mapping[str, Any]) -> str:
         return "by probe: no file can be made in a folder of the system here, even without a sandbox"
     if PRIVILEGES in promise.requires and facts.get("no_new_privs") != "0":
         return "by probe: NoNewPrivs is set here without a sandbox, so that a setuid program gives nothing"
+    if OWN_TMP in promise.requires and facts.get("private_tmp") is not True:
+        return "by probe: /tmp is shared with the machine here, and nothing may be made in it"
     wanted = [word.removeprefix(PROGRAM) for word in promise.requires if word.startswith(PROGRAM)]
     missing = [name for name in wanted if name not in facts.get("programs", ())]
     return f"by probe: no {' and no '.join(missing)} on the PATH here" if missing else ""

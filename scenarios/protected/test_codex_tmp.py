@@ -39,14 +39,14 @@ def test_git_codex_and_agents_cannot_be_made_in_tmpdir(trial: Trial) -> None:
     severity="high",
     source=SOURCE,
     policies=(WORKSPACE_WRITE,),
-    requires=("user:root",),
+    requires=("tmp:own",),
     acts=trying("@TMP@"),
     cases=CASES,
 )
 def test_git_codex_and_agents_cannot_be_made_in_slash_tmp(trial: Trial) -> None:
     """A command cannot make a .git, .codex or .agents in /tmp: each git and Codex below would obey it.
 
-    It is asked as root alone, who gets a /tmp of its own for the run: nothing is made in the machine's.
+    It is asked only where the run has a /tmp of its own: nothing is made in the machine's.
 
     Source: openai/codex#15067: the first creation of .codex is protected as well, in every writable root.
     Control: without a sandbox the folder can be made, and removed again.

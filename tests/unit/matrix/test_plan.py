@@ -259,6 +259,15 @@ def test_the_started_environment_reports_the_settings_of_its_kernel(found: str, 
     assert why_not_there(promise(requires=("user:root",)), {"kernel_settings": found}) == ""
 
 
+@pytest.mark.parametrize(
+    ("facts", "met"), [({"private_tmp": True}, True), ({"private_tmp": False}, False), ({}, False)]
+)
+def test_only_the_fact_says_that_the_run_has_a_tmp_of_its_own(facts: dict[str, Any], met: bool) -> None:
+    reason = why_not_there(promise(requires=("tmp:own",)), facts)
+    assert (reason == "") is met
+    assert met or reason.startswith("by probe: /tmp is shared")
+
+
 def test_on_another_system_this_machine_answers_nothing_and_says_what_would() -> None:
     plan = make("x", (cell(),), ALL, doors=traits("sandbox"), platform="darwin")
     assert all("docker run" in plan.not_applicable[str(key)] for key in plan.keys)
