@@ -1,9 +1,10 @@
 """Environment: the caller's variables reach the command, Codex adds few, and none switches the sandbox off."""
 
 import hashlib
+from collections.abc import Callable
 
 from pytest_codexsandbox.api import Trial, promise
-from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.act import Act, Call, Given, PathState
 from pytest_codexsandbox.model.policy import SANDBOXED, WORKSPACE_WRITE
 
 SPAWN = "https://github.com/openai/codex/blob/main/codex-rs/core/src/spawn.rs"
@@ -20,6 +21,10 @@ SECRETS = {
     name: f"{name.lower()} of the caller"
     for name in ("AWS_SECRET_ACCESS_KEY", "CODEX_API_KEY", "DATABASE_PASSWORD", "GITHUB_TOKEN", "OPENAI_API_KEY")
 }
+AUTH = "@CODEX_HOME@/auth.json"
+WORD = "kept by Codex in its own file"  # stands in auth.json as the key
+LOGIN = f'{{"OPENAI_API_KEY": "{WORD}", "tokens": null, "last_refresh": null}}\n'
+HOLDS_THE_WORD = "CX_MARK"
 HOSTILE = {
     "BASH_ENV": "@WORKSPACE@/run-me",
     "ENV": "@WORKSPACE@/run-me",
@@ -127,40 +132,66 @@ def test_nothing_unknown_is_added_to_the_environment(trial: Trial) -> None:
     acts={
         "variables": Act(
             verb="variables",
-            params={"holding": "@NAME@"},
+            params={"holding": WORD},
             given=(
                 Given(
                     kind="file",
-                    path="@CODEX_HOME@/auth.json",
-                    content='{"OPENAI_API_KEY": "@NAME@", "tokens": null, "last_refresh": null}\n',
+                    path=AUTH,
+                    content=LOGIN,
                     mode=0o600,
                 ),
             ),
+            looks=(AUTH,),
         )
     },
-    call=Call(env=SECRETS, at_every_door=True),
+    call=Call(env={**SECRETS, HOLDS_THE_WORD: WORD}, at_every_door=True),
     cases=("passed", "own"),
 )
 def test_secrets_of_the_caller_are_passed_and_those_of_codex_are_not(trial: Trial) -> None:
     """Variables named like secrets reach the command as they are. What Codex keeps in auth.json is in no variable.
 
+    One variable of the caller holds the same word as auth.json: the search has to find it on both sides.
+
     Source: configuration reference, shell_environment_policy: the default inherits all; nothing hands auth.json on.
-    Control: the variables of the same command without a sandbox.
+    Control: the variables of the same command without a sandbox, beside the same auth.json.
     """
+    (passed if trial.case == "passed" else own)(trial)
+
+
+def passed(trial: Trial) -> None:
     inside, outside = sides(trial)
     wanted = {name: digest(value) for name, value in SECRETS.items()}
     lost = {name for name in wanted if inside.get(name) != wanted[name]}
-    own = set(trial.values("variables").get("holding", ()))
-    passed = trial.case == "passed"
     trial.says(
         "variables",
-        claim=f"{len(SECRETS)} variables have the caller's values" if passed else "no variable holds Codex's own key",
-        saw=f"lost or changed: {shown(lost)}" if passed else f"variables that hold it: {shown(own)}",
-        held=bool(inside) and not (lost if passed else own),
+        claim=f"{len(SECRETS)} variables have the caller's values",
+        saw=f"lost or changed: {shown(lost)}",
+        held=bool(inside) and not lost,
         control=f"variables: {shown(set(outside))}",
         control_held=all(outside.get(name) == wanted[name] for name in wanted),
-        direction="denied" if passed else "leak",
+        direction="denied",
     )
+
+
+def own(trial: Trial) -> None:
+    inside = set(trial.values("variables").get("holding", ()))
+    outside = set(trial.control_values("variables").get("holding", ()))
+    there, there_outside = (kept_the_login(look) for look in (trial.look, trial.control_look))
+    trial.says(
+        "variables",
+        claim="no variable but the caller's holds Codex's own key",
+        saw=f"variables that hold it: {shown(inside)}; auth.json {'holds' if there else 'lacks'} it",
+        held=inside == {HOLDS_THE_WORD} and there,
+        control=f"variables that hold it: {shown(outside)}; auth.json {'holds' if there_outside else 'lacks'} it",
+        control_held=outside == {HOLDS_THE_WORD} and there_outside,
+        direction="leak" if inside - {HOLDS_THE_WORD} else "denied",
+    )
+
+
+def kept_the_login(look: Callable[..., PathState]) -> bool:
+    """Checks whether auth.json was there with the word before the call and after it."""
+    wanted = hashlib.sha256(LOGIN.encode()).hexdigest()
+    return all(look(AUTH, act="variables", before=before).sha256 == wanted for before in (True, False))
 
 
 @promise(
