@@ -47,7 +47,9 @@ GIVEN = tuple(Given(kind="file", path=f"@WORKSPACE@/{name}", content=text) for n
 def test_settings_of_the_workspace_widen_nothing(trial: Trial) -> None:
     """Settings for Codex and a .env in the workspace open nothing, beside an AGENTS.md and a Git configuration.
 
-    The project is not trusted. Nothing outside can be written, and the network stays off.
+    The project is not trusted. Nothing outside can be written, and the network stays off. Only `codex sandbox` is
+    asked: the harness has `codex exec` trust the folder (`projects`, `trust_level`), and a trusted project may add
+    writable roots by its own settings.
 
     Source: Codex documentation: project settings count for trusted projects only.
     Control: without a sandbox the same writes and the same request work.
