@@ -1,10 +1,9 @@
 """Environment: the caller's variables reach the command, Codex adds few, and none switches the sandbox off."""
 
 import hashlib
-from collections.abc import Callable
 
 from pytest_codexsandbox.api import Trial, promise
-from pytest_codexsandbox.model.act import Act, Call, Given, PathState
+from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.policy import SANDBOXED, WORKSPACE_WRITE
 
 SPAWN = "https://github.com/openai/codex/blob/main/codex-rs/core/src/spawn.rs"
@@ -160,43 +159,27 @@ def test_secrets_of_the_caller_are_passed_and_those_of_codex_are_not(trial: Tria
     Source: configuration reference, shell_environment_policy: the default inherits all; nothing hands auth.json on.
     Control: the variables of the same command without a sandbox, beside the same auth.json.
     """
-    (passed if trial.case == "passed" else own)(trial)
-
-
-def passed(trial: Trial) -> None:
     inside, outside = sides(trial)
     wanted = {name: digest(value) for name, value in SECRETS.items()}
     lost = {name for name in wanted if inside.get(name) != wanted[name]}
+    holding = set(trial.values("variables").get("holding", ()))
+    found = set(trial.control_values("variables").get("holding", ()))
+    login = hashlib.sha256(LOGIN.encode()).hexdigest()
+    there, beside = (
+        {look(AUTH, act="variables", before=b).sha256 for b in (True, False)}
+        for look in (trial.look, trial.control_look)
+    )
+    passed = trial.case == "passed"
     trial.says(
         "variables",
-        claim=f"{len(SECRETS)} variables have the caller's values",
-        saw=f"lost or changed: {shown(lost)}",
-        held=bool(inside) and not lost,
-        control=f"variables: {shown(set(outside))}",
-        control_held=all(outside.get(name) == wanted[name] for name in wanted),
-        direction="denied",
+        claim=f"{len(SECRETS)} variables have the caller's values" if passed else "only the caller's holds Codex's key",
+        saw=f"lost or changed: {shown(lost)}" if passed else f"variables that hold it: {shown(holding)}",
+        held=bool(inside) and (not lost if passed else holding == {HOLDS_THE_WORD} and there == {login}),
+        control=f"variables: {shown(set(outside))}; that hold it: {shown(found)}",
+        control_held=all(outside.get(name) == wanted[name] for name in wanted)
+        and (passed or (found == {HOLDS_THE_WORD} and beside == {login})),
+        direction="leak" if not passed and holding - {HOLDS_THE_WORD} else "denied",
     )
-
-
-def own(trial: Trial) -> None:
-    inside = set(trial.values("variables").get("holding", ()))
-    outside = set(trial.control_values("variables").get("holding", ()))
-    there, there_outside = (kept_the_login(look) for look in (trial.look, trial.control_look))
-    trial.says(
-        "variables",
-        claim="no variable but the caller's holds Codex's own key",
-        saw=f"variables that hold it: {shown(inside)}; auth.json {'holds' if there else 'lacks'} it",
-        held=inside == {HOLDS_THE_WORD} and there,
-        control=f"variables that hold it: {shown(outside)}; auth.json {'holds' if there_outside else 'lacks'} it",
-        control_held=outside == {HOLDS_THE_WORD} and there_outside,
-        direction="leak" if inside - {HOLDS_THE_WORD} else "denied",
-    )
-
-
-def kept_the_login(look: Callable[..., PathState]) -> bool:
-    """Checks whether auth.json was there with the word before the call and after it."""
-    wanted = hashlib.sha256(LOGIN.encode()).hexdigest()
-    return all(look(AUTH, act="variables", before=before).sha256 == wanted for before in (True, False))
 
 
 @promise(
