@@ -209,8 +209,8 @@ def test_hostile_variables_widen_nothing(trial: Trial) -> None:
     bash leaves a trace in the workspace: a bash that never ran proves nothing.
     Control: without a sandbox the same writes and the same request work, and BASH_ENV runs its program.
     """
-    inside, plain = (look(LEFT, act="run") for look in (trial.look, trial.control_look))
-    ran, ran_plain = (look(TRACE, act="run") for look in (trial.look, trial.control_look))
+    inside, plain = trial.look(LEFT, act="run"), trial.control_look(LEFT, act="run")
+    ran, ran_plain = trial.look(TRACE, act="run"), trial.control_look(TRACE, act="run")
     row = trial.row("run")
     trial.says(
         "run",
