@@ -14,11 +14,8 @@ OF_CODEX = (
     "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS", "CODEX_CI", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_SESSION_ID",
     "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION",
 )  # fmt: skip
-OF_BUBBLEWRAP = ("PWD",)
-FOR_TOOLS = ("COLORTERM", "GH_PAGER", "GIT_PAGER", "LC_ALL", "LC_CTYPE", "NO_COLOR", "PAGER")
-OF_SHELLS = ("OLDPWD", "PWD", "SHLVL", "_")
-KNOWN = {*OF_CODEX, *OF_BUBBLEWRAP}
-KNOWN_AT = {"exec": {*FOR_TOOLS, *OF_SHELLS}}  # this door alone starts the command by a shell
+FOR_TOOLS = ("COLORTERM", "GH_PAGER", "GIT_PAGER", "LC_ALL", "LC_CTYPE", "NO_COLOR", "PAGER")  # at the door `exec`
+OF_SHELLS = ("OLDPWD", "PWD", "SHLVL", "_")  # some doors start the command by a shell
 SECRETS = {
     name: f"{name.lower()} of the caller"
     for name in ("AWS_SECRET_ACCESS_KEY", "CODEX_API_KEY", "DATABASE_PASSWORD", "GITHUB_TOKEN", "OPENAI_API_KEY")
@@ -109,13 +106,11 @@ def test_the_standard_variables_are_kept(trial: Trial) -> None:
 def test_nothing_unknown_is_added_to_the_environment(trial: Trial) -> None:
     """The command gets no variable that the caller did not set, but the known ones of Codex, and those of a shell.
 
-    Pagers, locales and a shell's own are known at `codex exec` alone. The two other doors start no shell.
-
     Source: codex-core, spawn; measured at the three doors. `codex exec` sets pagers and locales for tools.
     Control: the variables of the same command without a sandbox.
     """
     inside, outside = sides(trial)
-    added = set(inside) - set(outside) - KNOWN - KNOWN_AT.get(trial.observed().door, set())
+    added = set(inside) - set(outside) - {*OF_CODEX, *FOR_TOOLS, *OF_SHELLS}
     trial.says(
         "variables",
         claim="no variable is added but known ones",
