@@ -163,10 +163,9 @@ class Call:
             os.closerange(3, 256)
         if "descriptors:own" in self.flaws:
             os.dup2(os.open("/", os.O_RDONLY | os.O_DIRECTORY), 9)
-        if "umask:open" in self.flaws:
-            os.umask(0)
-        if "umask:fixed" in self.flaws:
-            os.umask(0o022)
+        for flaw, mask in (("umask:open", 0), ("umask:fixed", 0o022)):
+            if flaw in self.flaws:
+                os.umask(mask)
         if "limits:lowered" in self.flaws:
             resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
         if "signals:ignored" in self.flaws:
@@ -179,9 +178,8 @@ class Call:
     def _leave_a_writer(self) -> None:
         """Leaves a process that writes outside five seconds later, where the flaw names a verb of this probe."""
         late = {flaw.partition(":")[2] for flaw in self.flaws if flaw.startswith("late:")}
-        if not late or not is_probe(self.command) or not late & {str(act["verb"]) for act in self.acts()}:
-            return
-        if os.fork():
+        asked = {str(act["verb"]) for act in self.acts()} if late and is_probe(self.command) else set()
+        if not late & asked or os.fork():
             return
         os.setsid()
         for number in range(3):
