@@ -141,7 +141,7 @@ class Paths:
     def __init__(self, old: World | None, new: World) -> None:
         then = old.values if old else {}
         self._probe = then.get("PROBE", "")
-        pairs = {value: new.values[name] for name, value in then.items() if name in new.values and value}
+        pairs = {value: new.values[name] for name, value in then.items() if value != new.values.get(name, value)}
         if old is not None:
             pairs |= {old.folder: new.folder, f"tmp-{old.id}-": f"tmp-{new.id}-"}
         self._whole = {value: place for value, place in pairs.items() if value.isdigit()}  # a port is a whole word

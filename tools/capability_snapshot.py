@@ -19,7 +19,7 @@ from pytest_codexsandbox.releases.version_names import order, release_name
 from pytest_codexsandbox.system.progress import progress_on
 
 HEAD: Final = """\
-# What released Codex binaries can do, each asked itself (x86_64). A probe that says something else is red.
+# Capabilities of released Codex binaries, each asked itself (x86_64). A probe that says something else is red.
 # Measured and written by: python -m tools.capability_snapshot RELEASE
 """
 FIELDS: Final = Capabilities.__struct_fields__

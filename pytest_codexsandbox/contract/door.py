@@ -74,13 +74,13 @@ class DoorContract:
         """A door that drops a part of `Call.launch` measures another call. One that asks calls of its own passes all
         of it on; another one may refuse such a call with Unavailable and the reason."""
         for launch in LAUNCHES:
-            call = Call(launch=launch, interrupt_after=0.25, timeout=GENEROUS)
             world = environment.world()
             filled = msgspec.structs.replace(
                 launch,
                 stdin_file=world.fill(launch.stdin_file),
                 descriptors=tuple(map(world.fill, launch.descriptors)),
             )
+            call = Call(launch=filled, interrupt_after=0.25, timeout=GENEROUS)
             try:
                 made = door.command(subject, POLICIES[READ_ONLY], world, ("true",), call)
                 assert made.launch == filled, f"{door.name} drops a part of {launch}"

@@ -116,7 +116,7 @@ def kept_or_not_started(trial: Trial, target: str) -> None:
         else f"{row.errno or row.detail or 'worked'}; the file was {'kept' if kept else 'changed'}",
         held=(refused or refused_to_start) and kept,
         control=f"{control.errno or 'worked'}; the file has {plain.size} bytes",
-        control_held=control.ok and "let through" in plain.text,
+        control_held=control.ok and "let through" in plain.text and (refused_to_start or trial.is_sandboxed()),
         reason=row.errno,
         direction="wrong-claim" if kept else "leak",
     )
@@ -124,7 +124,7 @@ def kept_or_not_started(trial: Trial, target: str) -> None:
 
 @promise(
     "protected.git-folder-behind-a-link",
-    kind="claim",
+    kind="boundary",
     severity="high",
     needs="nothing",  # where Codex runs no command, no sandbox is there either
     source="https://github.com/openai/codex/blob/main/codex-rs/linux-sandbox/src/bwrap.rs",
