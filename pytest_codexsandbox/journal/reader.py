@@ -30,6 +30,8 @@ from pytest_codexsandbox.model.record import Record
 
 FILE: Final = "journal.ndjson"
 _AGAIN: Final = "give the journal.ndjson of a run, or run again: pytest --codex-matrix"
+_NOT_UNDERSTOOD: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # the last one: nested too deeply
+_WHOLE: Final = (msgspec.ValidationError, RecursionError)  # the line does not stop in the middle
 _FIRST: Final = 1  # the schema without parts and sums
 
 
@@ -64,7 +66,7 @@ def _schema(path: Path, first: bytes) -> int:
     """Returns the schema of a journal. Refuses a file of another program or version, before anything else is read."""
     try:
         head: Any = msgspec.json.decode(first)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _NOT_UNDERSTOOD as error:
         if first.startswith(b'{"line":"run"'):
             raise _wrong(path, "the journal has no plan", "it stops in the middle of its first line", 1) from error
         raise _wrong(path, "this is not a journal", f"its first line is not JSON: {error}", 1) from error
@@ -134,8 +136,8 @@ class _Reader:
         for number, raw in resolved:
             try:
                 line = decoder.decode(raw)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                if number == len(lines) and number > 1 and not isinstance(error, msgspec.ValidationError):
+            except _NOT_UNDERSTOOD as error:
+                if self._is_torn(number, lines) and not isinstance(error, _WHOLE):
                     self.torn = f"line {number} stops in the middle: {error}"
                     return
                 why = f"{error}"
@@ -149,7 +151,7 @@ class _Reader:
         running, parts = RunningSum(), Parts()
         for number, raw in enumerate(lines, 1):
             if not running.fits(raw):
-                if number == len(lines) and number > 1 and (fault := _not_json(raw)):
+                if self._is_torn(number, lines) and (fault := _not_json(raw)):
                     self.torn = f"line {number} stops in the middle: {fault}"
                     return
                 why = "its sum does not fit the bytes up to it: a line was edited, removed, inserted or moved"
@@ -165,9 +167,13 @@ class _Reader:
                 raise _contradicted(
                     self.path, "a part of the journal is missing or changed", f"{fault}", number
                 ) from None
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except _NOT_UNDERSTOOD as error:
                 raise _wrong(self.path, "a line of the journal cannot be understood", f"{error}", number) from error
             yield number, whole
+
+    def _is_torn(self, number: int, lines: list[bytes]) -> bool:
+        """Checks whether the line may be the one that a killed run was writing. Behind an end no run writes."""
+        return number == len(lines) and number > 1 and self.end is None
 
     def _verify(self, number: int, line: PlanLine | EndLine, raw: bytes) -> None:
         """Compares the plan's digest with its keys, and the line counts of the end with the lines before it."""
@@ -240,9 +246,11 @@ class _Reader:
 
 
 def _not_json(line: bytes) -> str:
-    """Returns why a line is no JSON; "" if it is."""
+    """Returns why a line is no JSON; "" if it is, or if it is nested too deeply to tell."""
     try:
         msgspec.json.decode(line)
+    except RecursionError:
+        return ""
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return f"{error}"
     return ""

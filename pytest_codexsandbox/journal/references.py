@@ -23,6 +23,7 @@ _NAMES: Final = rb'\{"\$":\[("[0-9a-f]+"(?:,"[0-9a-f]+")*)\](?:,"args":(\[[^\]]*
 _NUMBER: Final = rb'\{"#":\[([0-9]+),([0-9]+)\]\}'
 _TOKEN: Final = re.compile(_NAMES + b"|" + _NUMBER + b"|" + _HOLE)
 _HEAD: Final = re.compile(rb'\{"line":"part","id":"([0-9a-f]{%d,64})","value":' % ID)
+_DIGITS: Final = 9  # of a place among the args
 Raw = Mapping[str, bytes]  # a line's members, encoded
 Piece = Callable[["Scope"], bytes]
 
@@ -123,7 +124,11 @@ class Parts:
         names, args, table, place, hole = token.groups()
         if names is not None:
             return self._reference(tuple(name.decode() for name in names[1:-1].split(b'","')), args)
-        return _number(table.decode(), int(place)) if table is not None else _text(hole.decode())
+        if table is None:
+            return _text(hole.decode())
+        if len(place) > _DIGITS:
+            raise Faulty("it asks for a number that its args cannot have")
+        return _number(table.decode(), int(place))
 
     def _reference(self, names: tuple[str, ...], args: bytes | None) -> bytes | Piece:
         try:

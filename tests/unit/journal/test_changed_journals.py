@@ -13,6 +13,8 @@ from pytest_codexsandbox.journal import store
 from pytest_codexsandbox.journal.references import digest_of
 from pytest_codexsandbox.journal.running_sum import resealed
 from pytest_codexsandbox.model.journal_lines import EndLine
+from tests.unit.journal.builders import lines as golden
+from tests.unit.journal.builders import read as read_back
 from tests.unit.reports import builders
 
 Lines = list[bytes]
@@ -185,3 +187,37 @@ def test_a_line_that_the_end_did_not_count_is_refused(tmp_path: Path, lines: Lin
 def test_a_journal_that_calls_itself_schema_1_is_not_read_without_its_sums(tmp_path: Path, lines: Lines) -> None:
     edited = [lines[0].replace(b'"schema":2', b'"schema":1'), *lines[1:]]
     assert "cannot be understood" in _refused(tmp_path, b"".join(edited)).what
+
+
+# ---- lines that no run writes
+def _before_the_plan(lines: Lines) -> Lines:
+    return [*lines[: next(place for place, line in enumerate(lines) if line.startswith(b'{"line":"plan"'))]]
+
+
+@pytest.mark.parametrize("value", [b"[" * 100_000 + b"]" * 100_000, b'{"#":[0,%s]}' % (b"9" * 5_000)], ids=len)
+def test_a_value_that_cannot_be_taken_apart_is_refused_with_its_line(
+    tmp_path: Path, lines: Lines, value: bytes
+) -> None:
+    first = _before_the_plan(lines)
+    error = _refused(tmp_path, resealed([*first, b'{"line":"plan","x":%s}' % value]))
+    assert _line_of(error) == len(first) + 1
+    error = _refused(tmp_path, resealed([*first, b'{"line":"plan","plain":true,"x":%s}' % value, lines[-1]]))
+    assert _line_of(error) == len(first) + 1
+
+
+def test_a_first_line_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    assert _line_of(_refused(tmp_path, b'{"line":"run","x":%s%s}' % (b"[" * 100_000, b"]" * 100_000))) == 1
+
+
+@pytest.mark.parametrize("more", [b'{"line":"result","ve', b"x", b"\n", b"\xff"], ids=repr)
+def test_half_a_line_behind_the_end_is_refused(tmp_path: Path, lines: Lines, more: bytes) -> None:
+    assert lines[-1].startswith(b'{"line":"end"')
+    assert _line_of(_refused(tmp_path, b"".join([*lines, more]))) == len(lines) + 1
+
+
+def test_half_a_line_behind_the_end_is_refused_in_schema_1(tmp_path: Path) -> None:
+    path = tmp_path / "j.ndjson"
+    read_back(golden("generators"), path)
+    content = path.read_bytes()
+    error = _refused(tmp_path, content + b'{"line":"result","ve')
+    assert _line_of(error) == content.count(b"\n") + 1
