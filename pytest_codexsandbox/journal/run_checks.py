@@ -1,5 +1,6 @@
 """Run checks: how the plan and the end of a journal contradict its other lines. Pure."""
 
+import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ from pytest_codexsandbox.model.plan_content import content_digest
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 
+_SET_BACK: Final = datetime.timedelta(minutes=10)  # by which a clock is corrected during a run
 PLAN_CHANGED: Final = "the plan does not fit its digest"
 
 
@@ -27,6 +29,8 @@ def end_faults(journal: ReadJournal, states: Mapping[Key, Record], ways: Sequenc
         return
     if day_of(end.finished) is None or day_of(journal.run.started) is None:
         yield "the run has no time at which it began, or none at which it ended"
+    elif _is_before(end.finished, journal.run.started):
+        yield f"the run ended at {end.finished}, and began at {journal.run.started}"
     found = count(states.values())
     differ = [f"{end.counts.get(word, 0):,} {word}, not {number:,}" for word, number in found.items()
               if end.counts.get(word, 0) != number]  # fmt: skip
@@ -50,6 +54,13 @@ def end_faults(journal: ReadJournal, states: Mapping[Key, Record], ways: Sequenc
     ended = end.exit, [_code(reason) for reason in end.reasons]
     if all(ended != (one.code, [_code(reason) for reason in one.reasons]) for one in expected):
         yield f"the run ended with exit code {end.exit}, and its results with {expected[0].code}"
+
+
+def _is_before(one: str, other: str) -> bool:
+    """Compares two times. A time without a zone is one in UTC. A clock may have been set back a little meanwhile."""
+    first, second = (datetime.datetime.fromisoformat(text) for text in (one, other))
+    utc = datetime.UTC
+    return second.replace(tzinfo=second.tzinfo or utc) - first.replace(tzinfo=first.tzinfo or utc) > _SET_BACK
 
 
 def _code(reason: str) -> str:

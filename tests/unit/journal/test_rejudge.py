@@ -1,6 +1,7 @@
 """Reading is judging again: every way of bending a result of a real run is found, although the end was made to fit."""
 
 import copy
+import datetime
 import json
 import re
 from pathlib import Path
@@ -293,3 +294,19 @@ def test_a_contradiction_is_shown_broken_with_its_line_in_every_format(
         shown = capsys.readouterr().out
         assert f"CHANGED: line {wrong.line} " in shown
         assert len(re.findall(rf"\bline {wrong.line}\b", " ".join(shown.split()))) > 1
+
+
+@pytest.mark.parametrize("finished", ["2025-06-01T00:00:00+00:00", "2026-01-01"])
+def test_a_run_that_ended_before_it_began_is_a_contradiction(finished: str, tmp_path: Path) -> None:
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    one(found, "end")["finished"] = finished
+    (wrong,) = builders.read(found, path).contradicted
+    assert finished in wrong.why and wrong.line == len(found)
+    assert main(["report", str(path)]) == 11
+
+
+def test_a_clock_that_was_set_back_during_the_run_is_no_contradiction(tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    started = datetime.datetime.fromisoformat(one(found, "run")["started"])
+    one(found, "end")["finished"] = (started - datetime.timedelta(seconds=9)).isoformat()
+    assert builders.read(found, tmp_path / "j.ndjson").contradicted == ()
