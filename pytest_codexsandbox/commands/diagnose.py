@@ -31,7 +31,7 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.escape import visible
-from pytest_codexsandbox.reports.headlines import contradiction, incomplete
+from pytest_codexsandbox.reports.headlines import contradiction, incomplete, not_rejudged, not_replayed
 from pytest_codexsandbox.reports.merged_remedies import merged
 from pytest_codexsandbox.reports.path_masking import private
 
@@ -136,7 +136,7 @@ def _journal(journal: ReadJournal, known: Sequence[Fingerprint], source: Path, *
         groups = _groups(journal, red, known)
         print(diagnose_json.of_journal(journal.run.id, _ending(journal, states), groups))
         return _code(groups, sure=sure)
-    for line in _ending(journal, states):
+    for line in (*_ending(journal, states), *_believed(journal)):
         print(line)
     if not red:
         print(f"nothing to diagnose: no check of run {visible(journal.run.id)} is red or blocked")
@@ -164,6 +164,11 @@ def _ending(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[str]
     elif journal.end is not None and journal.end.exit:
         for place, reason in enumerate(journal.end.reasons):
             yield f"{'also' if place else 'exit'} {visible(reason.replace(' ', ': ', 1))}"
+
+
+def _believed(journal: ReadJournal) -> Iterator[str]:
+    """Yields how many results, and rows of how many promises, were not derived again."""
+    yield from filter(None, (not_rejudged(journal), *not_replayed(journal)))
 
 
 def _groups(journal: ReadJournal, red: Iterable[Record], known: Sequence[Fingerprint]) -> list[Group]:

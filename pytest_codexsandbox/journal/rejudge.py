@@ -19,7 +19,8 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 
 GREEN = (Verdict.CONFORMS, Verdict.UNCONFINED)
-NO_BASIS: Final = "it lacks what the judge had, and other lines of this journal do not"
+KEEPS_BASIS: Final = 2  # the first schema whose every result holds what the judge had
+NO_BASIS: Final = "it lacks what the judge had, and each result of such a journal has it"
 
 
 class LineNumbers(msgspec.Struct, kw_only=True):
@@ -88,8 +89,10 @@ class _Rejudge:
         )
 
     def _is_new(self) -> bool:
-        """Checks whether a version wrote the journal that keeps what the judge had."""
-        return bool(self._journal.plan.content) or any(one.basis is not None for one in self._journal.records)
+        """Checks whether a version wrote the journal that keeps what the judge had. Each that writes schema 2 does."""
+        journal = self._journal
+        keeps = bool(journal.plan.content) or any(one.basis is not None for one in journal.records)
+        return keeps or journal.run.schema >= KEEPS_BASIS
 
     def _take(self, place: int, why: str) -> None:
         if why:

@@ -19,6 +19,8 @@ from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import WORST_FIRST, Verdict
 from tests.unit.reports import builders, line_builders
 
+pytestmark = pytest.mark.usefixtures("results_without_basis")
+
 NO_USERNS = "bwrap: No permissions to create new namespace, likely because the kernel does not allow"
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e"
 LOCAL = builders.cell()
@@ -143,7 +145,7 @@ def test_a_journal_is_explained_again_with_todays_fingerprints(
     assert main(["diagnose", str(path)]) == 0
     shown = capsys.readouterr().out
     head, _, first = shown.partition("\n\n")
-    assert head.startswith("run r1: 2 checks ") and head.endswith(", 1 cause")
+    assert "NOT RE-JUDGED: 2 " in head and "\nrun r1: 2 checks " in head and head.endswith(", 1 cause")
     assert first.startswith("B  userns-not-permitted ")
     assert "filesystem.outside-refused" in shown
     assert "sqlite.board-outside-refused" in shown

@@ -17,6 +17,8 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.matrix.builders import plan, record
 
+pytestmark = pytest.mark.usefixtures("results_without_basis")
+
 PLAN = plan()
 OUTSIDE = "filesystem.outside-refused"
 OLD = """# what we know, and talked about on Monday

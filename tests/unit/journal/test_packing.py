@@ -23,6 +23,8 @@ from pytest_codexsandbox.model.world import World
 from tests.unit.journal.builders import content_of
 from tests.unit.reports import builders, container_builders, generator_builders
 
+pytestmark = pytest.mark.usefixtures("results_without_basis")
+
 # Words that a subject could print to look like an escape, a number, or a word of its own call.
 ODD = ("\\", '"', "\n", "\x1f", "æ", "/w/e/w1", "c0ffee", "true", "1e99", "$", "#", "}", "]")
 WORDS = st.lists(st.sampled_from((*ODD, "a", "B", "7", "-", "_", " ", "nonce-1", "world-1", "x" * 70)), max_size=6).map(

@@ -6,11 +6,15 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.cli import main
+from pytest_codexsandbox.harness import replay
 from pytest_codexsandbox.journal.rejudge import NO_BASIS
 from pytest_codexsandbox.journal.run_checks import PLAN_CHANGED
+from pytest_codexsandbox.journal.store import JournalWriter
+from pytest_codexsandbox.model import journal_lines
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.journal import builders
 from tests.unit.journal.builders import Edit, Line, ended, one, results, say
@@ -252,6 +256,29 @@ def test_one_result_without_a_basis_among_others_is_a_contradiction(tmp_path: Pa
     (wrong,) = journal.contradicted
     assert wrong.why == NO_BASIS
     assert journal.states()[wrong.key].verdict is Verdict.BROKEN if wrong.key else False
+
+
+def test_no_journal_of_schema_2_lacks_what_the_judge_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = _of_an_earlier_version(builders.lines("promises"))
+    run, *rest = [msgspec.convert(line, journal_lines.Line) for line in found]
+    writer = JournalWriter.open(tmp_path, run)  # type: ignore[arg-type]
+    for line in rest:
+        writer.write(line)
+    writer.close()
+    wrong = {one.why for one in replay.read(writer.path).contradicted}
+    assert {NO_BASIS, PLAN_CHANGED} <= wrong
+    assert main(["report", str(writer.path)]) == 11
+    assert main(["diagnose", str(writer.path)]) == 11
+    assert "CHANGED" in capsys.readouterr().out
+
+
+def test_diagnose_counts_results_that_could_not_be_judged_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "j.ndjson"
+    builders.read(_of_an_earlier_version(builders.lines("promises")), path)
+    assert main(["diagnose", str(path)]) == 0
+    assert "NOT RE-JUDGED: 60 of 60 results" in capsys.readouterr().out
 
 
 def test_a_plan_without_its_digest_is_a_contradiction(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from pytest_codexsandbox.reports import journal_schema
 from tests.unit.journal.builders import content_of
 from tools import compare_journals
 
+pytestmark = pytest.mark.usefixtures("results_without_basis")
+
 ROOT = Path(__file__).resolve().parents[3]
 FIRST = ROOT / "tests" / "golden" / "schema-1" / "journal.ndjson"
 PAGE = ROOT / "docs" / "reference" / "journal.md"

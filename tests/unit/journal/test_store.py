@@ -18,6 +18,8 @@ from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.reports import builders, container_builders
 
+pytestmark = pytest.mark.usefixtures("results_without_basis")
+
 Edit = Callable[[list[bytes]], list[bytes]]
 
 

@@ -14,6 +14,8 @@ from pytest_codexsandbox.journal import store
 from pytest_codexsandbox.reports import html, journal_schema, json_report, markdown
 from tests.unit.reports import builders, generator_builders
 
+pytestmark = pytest.mark.usefixtures("results_without_basis")
+
 
 @pytest.fixture(autouse=True)
 def _our_own_screen(monkeypatch: pytest.MonkeyPatch) -> None:
