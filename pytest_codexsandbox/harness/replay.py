@@ -2,6 +2,7 @@
 
 A row that was changed, added or removed differs from what its scenario says about the same call. Starts nothing.
 A scenario that has changed since the run asks something else: its rows are left as they are, and its promise is named.
+So are rows about calls from which something was redacted, if they differ, and rows whose plan names no scenario.
 """
 
 import hashlib
@@ -41,8 +42,6 @@ def read(path: str | Path) -> ReadJournal:
 def replayed(journal: ReadJournal) -> ReadJournal:
     """Returns the journal with each result broken whose rows are not what its scenario says about its calls."""
     asked = {row.id: row.asked for row in journal.plan.promises if row.asked}
-    if not asked:
-        return journal
     replay = _Replay(journal, asked)
     found = rejudge.with_contradictions(journal, dict(replay.contradictions()))
     return msgspec.structs.replace(found, not_replayed=tuple(replay.left_out))
@@ -52,22 +51,26 @@ class _Replay:
     def __init__(self, journal: ReadJournal, asked: Mapping[str, str]) -> None:
         self._journal = journal
         self._calls = {line.id: line for line in journal.calls}
-        self.left_out: dict[str, None] = {}  # promises whose scenario has changed, in order
-        self._asked = asked
-        self._scenarios = {name: pair for name, pair in _scenarios().items() if asked.get(name) == digest_of(pair[1])}
+        self.left_out: dict[str, None] = {}  # promises with rows that were not made again, in order
+        today = _scenarios()
+        of_suite = {row.id for row in journal.plan.promises if row.suite == SANDBOX}
+        self._ours = {*of_suite, *asked, *today}  # a plan that names no scenario for them turns nothing off
+        self._scenarios = {name: pair for name, pair in today.items() if asked.get(name) == digest_of(pair[1])}
 
     def contradictions(self) -> Iterator[tuple[int, str]]:
         """Yields the place of a record, and what is wrong with it."""
         for place, record in enumerate(self._journal.records):
             if record.basis is not None and record.basis.how == "judged":
                 why = self._fault(record, record.basis)
-                if why and not self._is_redacted(record):
+                if why and self._is_redacted(record):
+                    self.left_out |= {record.key.promise: None}
+                elif why:
                     yield place, why
 
     def _fault(self, record: Record, basis: Basis) -> str:
         users = record.key.promise.startswith(USERS)
         if not users and record.key.promise not in self._scenarios:
-            self.left_out |= {record.key.promise: None} if record.key.promise in self._asked else {}
+            self.left_out |= {record.key.promise: None} if record.key.promise in self._ours else {}
             return ""
         lines = [self._calls[name] for name in record.calls if name in self._calls]
         seen = [line.observation for line in lines if not line.control]

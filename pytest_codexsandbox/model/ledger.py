@@ -56,7 +56,7 @@ class ReadJournal(msgspec.Struct, frozen=True, kw_only=True):
     ] = {}  # EnvironmentSpec.id → what it is without Codex; no line: made of the facts (explain)
     lines: tuple[int, ...] = ()  # where each of `records` is, counted from 1; empty where no file was read
     contradicted: tuple[Contradicted, ...] = ()  # found when it was read (journal.rejudge)
-    not_replayed: tuple[str, ...] = ()  # promises whose scenario has changed since: their rows are believed
+    not_replayed: tuple[str, ...] = ()  # promises whose rows were not made again: they are believed (harness.replay)
     not_rejudged: tuple[Key, ...] = ()  # results that lack what the judge had: written by an earlier version
 
     def states(self) -> dict[Key, Record]:

@@ -211,7 +211,7 @@ def not_rejudged(journal: ReadJournal) -> str:
 def not_replayed(journal: ReadJournal) -> list[str]:
     """Returns a line if rows could not be made again from the calls."""
     count = len(journal.not_replayed)
-    since = "the rows are believed, because the scenarios have changed since the run"
+    since = "they are believed, because the scenarios have changed since the run, or something in a call was redacted"
     return [f"rows of {plural(count, 'promise')} were not derived again: {since}"] if count else []
 
 

@@ -307,6 +307,34 @@ def test_a_scenario_that_has_changed_is_not_asked_again_and_is_counted(
     assert "of 1 promise " in capsys.readouterr().out
 
 
+def test_a_plan_that_names_no_scenario_turns_nothing_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    for row in one(found, "plan")["promises"]:
+        row["asked"] = ""
+    journal = builders.read(builders.sealed(found), path)
+    judged = {
+        line["promise"]
+        for line in results(found)
+        if line["record"]["basis"]["how"] == "judged" and not line["promise"].startswith("user.")
+    }
+    assert set(journal.not_replayed) == judged and OUTSIDE in judged
+    for command in ("report", "diagnose"):
+        capsys.readouterr()
+        assert main([command, str(path)]) == 0
+        assert f"rows of {len(judged)} promises were not derived again" in " ".join(capsys.readouterr().out.split())
+
+
+def test_rows_that_differ_from_a_redacted_call_are_counted(tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    line = results(found, "conforms", OUTSIDE)[0]["record"]
+    line["evidence"][0]["control_held"] = not line["evidence"][0]["control_held"]
+    assert builders.read(found, tmp_path / "j.ndjson").contradicted
+    for call in found:
+        if call["line"] == "call" and call["id"] in line["calls"]:
+            call["observation"]["stdout"] = "[redacted]"
+    assert OUTSIDE in builders.read(found, tmp_path / "j.ndjson").not_replayed
+
+
 def test_a_contradiction_is_shown_broken_with_its_line_in_every_format(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
