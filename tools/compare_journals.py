@@ -1,7 +1,8 @@
 """Compares the results of two runs key by key: `python -m tools.compare_journals A B [--at-least N]`.
 
 A and B are journals, or folders of runs of which the newest counts. Cells, verdicts, directions, fingerprints and the
-exit code must be equal. Exits with 1 and names each difference otherwise.
+exit code must be equal. Exits with 1 and names each difference otherwise. It does so too if a journal has no end or
+contradicts itself.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from pytest_codexsandbox.harness.replay import read
 from pytest_codexsandbox.journal.store import FILE
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.reports.headlines import contradiction, not_rejudged
 
 _SHOWN: Final = 40  # most differences shown
 
@@ -24,7 +26,9 @@ def main() -> int:
     parser.add_argument("--at-least", type=int, default=1, metavar="N", help="results that each run must have")
     options = parser.parse_args()
     one, two = (read(newest(path)) for path in options.journals)
-    found = list(differences(one, two))
+    found = [*unsound("first", one), *unsound("second", two), *differences(one, two)]
+    for words in filter(None, map(not_rejudged, (one, two))):
+        print(words)
     print("\n".join(found[:_SHOWN]))
     count = len(one.states())
     if count < options.at_least:
@@ -42,6 +46,12 @@ def newest(path: Path) -> Path:
     if not found:
         sys.exit(f"there is no {FILE} below {path}")
     return found[-1]
+
+
+def unsound(which: str, journal: ReadJournal) -> Iterator[str]:
+    """Yields why a journal shows nothing, even if the other one is equal."""
+    if why := contradiction(journal, journal.states()):
+        yield f"the {which} journal: {why}"
 
 
 def differences(one: ReadJournal, two: ReadJournal) -> Iterator[str]:

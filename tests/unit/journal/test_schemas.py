@@ -15,6 +15,7 @@ from pytest_codexsandbox.journal import store
 from pytest_codexsandbox.model.contents import Writer as ContentsWriter
 from pytest_codexsandbox.model.journal_lines import Line
 from pytest_codexsandbox.reports import journal_schema
+from tests.unit.journal import builders
 from tests.unit.journal.builders import content_of
 from tools import compare_journals
 
@@ -65,6 +66,24 @@ def test_journals_of_both_schemas_are_compared(
     monkeypatch.setattr("sys.argv", ["compare", str(FIRST), str(second)])
     assert compare_journals.main() == 0
     assert "7 results, " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["no end", "contradicted"])
+def test_two_equal_journals_that_show_nothing_are_not_the_same(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    monkeypatch.setattr("sys.argv", ["compare", str(path), str(path)])
+    builders.read(found, path)
+    assert compare_journals.main() == 0
+    if kind == "no end":
+        found.pop()
+    else:
+        builders.one(found, "end")["counts"]["conforms"] += 1
+    builders.read(found, path)
+    assert compare_journals.main() == 1
+    shown = capsys.readouterr().out
+    assert "the first journal: " in shown and "the second journal: " in shown
 
 
 @pytest.mark.parametrize("command", [("report",), ("report", "--format", "json"), ("diagnose",)], ids=" ".join)
