@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 MARK: Final = "[redacted]"
+LONGEST: Final = 4096  # characters of a registered value
 _NAME = r"[A-Za-z0-9_]*(?:API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)"
 _LOWER = r"(?:access_token|refresh_token|id_token|api_key|client_secret|password)"
 
@@ -53,7 +54,7 @@ _FLAGS: Final = (  # --token VALUE, --token=VALUE; as words of a list in JSON or
     r"(?:=|\s+|\\?[\"']\s*,\s*\\?[\"']))(?!-)[^\s\"'\\,;&|)]+",
 )
 _SECRET_NAME: Final = re.compile(rf"{_NAME}|{_LOWER}", re.IGNORECASE)
-_REGISTRABLE: Final = re.compile(r"(?![/~@])(?=.*[0-9A-Z])[!-~]{8,4096}")
+_REGISTRABLE: Final = re.compile(rf"(?![/~@])(?=.*[0-9A-Z])[!-~]{{8,{LONGEST}}}")
 
 _TEXT = [(hints, re.compile(pattern)) for hints, pattern in _RULES]
 _TEXT_NAMED = [re.compile(pattern, re.DOTALL) for pattern in _NAMED]
@@ -111,6 +112,23 @@ def redact_lookalikes(text: str) -> str:
     if any(hint in text for hint in _FLAGS[0]):
         text = _TEXT_FLAGS.sub(rf"\1{MARK}", text)
     return text
+
+
+def cut_outside(text: str, at: int, *, forward: bool = False) -> int:
+    """Returns the place to cut `text`: `at`, or the nearest one before it (or behind it) that splits no registered
+    value. Half a value would never be recognised."""
+    while found := _value_across(text, at):
+        at = found[1] if forward else found[0]
+    return at
+
+
+def _value_across(text: str, at: int) -> tuple[int, int] | None:
+    """Returns where a registered value begins and ends that a cut there would split."""
+    for value in _registered:
+        start = text.find(value, max(0, at - len(value) + 1), max(0, at + len(value) - 1))
+        if start >= 0:
+            return start, start + len(value)
+    return None
 
 
 def redact_bytes(data: bytes) -> bytes:

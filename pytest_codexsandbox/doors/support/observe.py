@@ -29,7 +29,7 @@ from pytest_codexsandbox.model.generator import GeneratedFile
 from pytest_codexsandbox.model.observation import Observation, OutsideView, look_key
 from pytest_codexsandbox.model.policy import Policy
 from pytest_codexsandbox.model.printed_text import text_of, text_of_end
-from pytest_codexsandbox.model.redact import redact, redact_lookalikes, redact_words, register
+from pytest_codexsandbox.model.redact import LONGEST, cut_outside, redact, redact_lookalikes, redact_words, register
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Door, Environment, Subject
 
@@ -305,7 +305,7 @@ def _shortened(word: str) -> str:
     word = word.encode("utf-8", "backslashreplace").decode()  # a word that is no UTF-8 cannot stand in a journal
     if len(word) <= LONGEST_WORD:
         return redact(word)
-    return f"{redact(word[:LONGEST_WORD])}… ({len(word)} characters)"
+    return f"{redact(word[: cut_outside(word, LONGEST_WORD)])}… ({len(word)} characters)"
 
 
 def _companions(kind: str) -> tuple[str, ...]:
@@ -329,8 +329,8 @@ def _clean(row: ActResult) -> ActResult:
         row,
         errno=row.errno[:80],
         step=row.step[:80],
-        value=redact_lookalikes(row.value[:TEXT_LIMIT]),
-        detail=redact_lookalikes(row.detail[:ROW_DETAIL]),
+        value=redact_lookalikes(row.value[: cut_outside(row.value, TEXT_LIMIT)]),
+        detail=redact_lookalikes(row.detail[: cut_outside(row.detail, ROW_DETAIL)]),
     )
 
 
@@ -343,6 +343,11 @@ def _bounded(data: bytes) -> str:
             return text
         head = tail = text  # escapes are longer than the bytes that they show
     else:
-        head = redact_lookalikes(text_of(data[: half + more], whole=False))
-        tail = redact_lookalikes(text_of_end(data[-half - more :]))
-    return f"{head[:half]}\n... the middle of {len(data):,} bytes is left out ...\n{tail[-half:]}"
+        first, last = data[: half + more + LONGEST], data[-half - more - LONGEST :]
+        end = cut_outside(first.decode("latin-1"), half + more)
+        start = cut_outside(last.decode("latin-1"), max(0, len(last) - half - more), forward=True)
+        head = redact_lookalikes(text_of(first[:end], whole=False))
+        tail = redact_lookalikes(text_of_end(last[start:]))
+    head = head[: cut_outside(head, half)]
+    tail = tail[cut_outside(tail, max(0, len(tail) - half), forward=True) :]
+    return f"{head}\n... the middle of {len(data):,} bytes is left out ...\n{tail}"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_codexsandbox.model.redact import (
     MARK,
+    cut_outside,
     nameable,
     redact,
     redact_bytes,
@@ -151,6 +152,15 @@ def test_the_value_of_a_secret_variable_is_replaced_without_its_name() -> None:
             made = redact_json(json.dumps(line).encode())
             assert MARK in json.loads(made)["saw"] and json.dumps(value)[1:-1].encode() not in made
         assert redact_lookalikes(value) == value
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_cut_splits_no_registered_value() -> None:
+    register({"MY_API_KEY": "Quagga7.plain", "A_TOKEN": "plainZebra"})
+    text = "..Quagga7.plainZebra.."  # the values overlap
+    assert [cut_outside(text, at) for at in (0, 2, 3, 14, 15, 19, 20, 22)] == [0, 2, 2, 2, 2, 2, 20, 22]
+    assert [cut_outside(text, at, forward=True) for at in (0, 2, 3, 14, 15, 19, 20)] == [0, 2, 20, 20, 20, 20, 20]
+    assert cut_outside("plain", 3) == 3
 
 
 @pytest.mark.usefixtures("registered")

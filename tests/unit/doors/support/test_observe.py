@@ -16,6 +16,7 @@ from pytest_codexsandbox.model.base_acts import FORBIDDEN, PERMITTED, SEARCHED
 from pytest_codexsandbox.model.command import Command, CommandResult
 from pytest_codexsandbox.model.observation import Observation, look_key
 from pytest_codexsandbox.model.policy import FULL_ACCESS, POLICIES, WORKSPACE_WRITE
+from pytest_codexsandbox.model.redact import register
 from pytest_codexsandbox.model.world import World
 from tests.fakes.scripted import FakeSubject, ScriptedEnvironment
 
@@ -284,6 +285,26 @@ def test_credentials_in_a_users_command_do_not_hide_in_the_plan() -> None:
     assert "Ab1Ab1" not in kept[2]
     assert kept[3] == ran[3] == "/run folder/w1/home/x"
     assert seen.argv[:-1] == environment.commands[0].argv[:-1]
+
+
+@pytest.mark.parametrize("kept", range(0, 13, 3))
+def test_no_half_of_a_registered_value_stays_where_output_is_cut(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_codexsandbox.model.redact._registered", {})
+    value, half = "Quagga7.plain", TEXT_LIMIT // 2 - 40
+    register({"MY_API_KEY": value})
+    first, last = (value.encode() + b"=" * (half - kept), b"=" * (half - kept) + value.encode())
+    noise = last + b"_" * 500_000 + first + value.encode()
+
+    def answer(command: Command) -> CommandResult:
+        said = talk(command, after=noise)
+        return CommandResult(ended="exit", stdout=said, stdout_total=len(said), stderr=noise)
+
+    seen = one(ScriptedEnvironment(answer), {})
+    for text in (seen.stdout, seen.stderr):
+        assert text.endswith("=" + value)  # a whole value stays: the user's own test reads it
+        around = text.replace(value, "").replace("=", "").replace("_", "").strip()
+        assert around == f"... the middle of {len(noise):,} bytes is left out ..."
+        assert len(text) <= TEXT_LIMIT
 
 
 def test_much_output_is_kept_from_both_ends_and_counted_to_the_byte() -> None:
