@@ -92,6 +92,11 @@ class RecordChecks:
         lost = next((call for call in record.calls if call not in self._index.calls), "")
         if lost:
             yield f"its call is not in the journal: {lost}"
+        for line in (*self._index.of_codex(record), *self._index.controls(record)):
+            if line.environment not in self._environments:
+                yield f"its call {line.id} ran in an environment that is not in the journal: {line.environment}"
+            if line.subject not in self._subjects:
+                yield f"its call {line.id} is one of a Codex that is not in the journal: {line.subject}"
 
     # ---- what the harness decided by itself
     def _unjudged(self, record: Record, promise: Promise, basis: Basis) -> Iterator[str]:
@@ -130,6 +135,10 @@ class RecordChecks:
     @cached_property
     def _subjects(self) -> dict[str, Mapping[str, Any]]:
         return {line.label: line.facts for line in self._journal.subjects}
+
+    @cached_property
+    def _environments(self) -> frozenset[str]:
+        return frozenset(line.id for line in self._journal.environments)
 
     @cached_property
     def _facts(self) -> dict[str, Mapping[str, Any]]:

@@ -261,7 +261,7 @@ def test_one_result_without_a_basis_among_others_is_a_contradiction(tmp_path: Pa
 def test_no_journal_of_schema_2_lacks_what_the_judge_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = _of_an_earlier_version(builders.lines("promises"))
     run, *rest = [msgspec.convert(line, journal_lines.Line) for line in found]
-    writer = JournalWriter.open(tmp_path, run)  # type: ignore[arg-type]
+    writer = JournalWriter.open(tmp_path, run)
     for line in rest:
         writer.write(line)
     writer.close()
@@ -365,3 +365,15 @@ def test_a_clock_that_was_set_back_during_the_run_is_no_contradiction(tmp_path: 
     started = datetime.datetime.fromisoformat(one(found, "run")["started"])
     one(found, "end")["finished"] = (started - datetime.timedelta(seconds=9)).isoformat()
     assert builders.read(found, tmp_path / "j.ndjson").contradicted == ()
+
+
+@pytest.mark.parametrize("member", ["environment", "subject"])
+@pytest.mark.parametrize("control", [True, False])
+def test_a_call_of_another_place_is_a_contradiction(member: str, control: bool, tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    used = {name for line in results(found, "conforms") for name in line["record"]["calls"]}
+    for line in found:
+        if line["line"] == "call" and line["id"] in used and line.get("control", False) is control:
+            line[member] = "elsewhere"
+    wrong = builders.read(found, tmp_path / "j.ndjson").contradicted
+    assert wrong and all(one.key is not None for one in wrong) and any("elsewhere" in one.why for one in wrong)
