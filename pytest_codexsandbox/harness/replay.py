@@ -108,6 +108,8 @@ def _difference(own: RealTrial, record: Record, basis: Basis, function: Callable
     if basis.outcome == "passed" and outcome != "passed":
         return f"its scenario {outcome}, asked again about its calls, and the result says {basis.outcome}"
     made, kept = [*map(_said, own.rows)], [*map(_said, record.evidence)]
+    if basis.outcome != "passed" and outcome == "passed":  # a plugin ended the test: its rows stop there
+        made = made[: len(kept)]
     if len(made) != len(kept):
         return f"its scenario leaves {len(made)} rows about its calls, and the result has {len(kept)}"
     wrong = next((row for row, one, other in zip(record.evidence, made, kept, strict=True) if one != other), None)
