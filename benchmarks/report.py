@@ -10,8 +10,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from pytest_codexsandbox.journal.store import JournalWriter, read
-from pytest_codexsandbox.model.journal_lines import CellRow, EndLine, PlanLine, PromiseRow, ResultLine, RunLine
+import msgspec
+
+from pytest_codexsandbox.journal.store import read
+from pytest_codexsandbox.model.journal_lines import CellRow, EndLine, Line, PlanLine, PromiseRow, ResultLine, RunLine
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.verdict import Verdict
@@ -20,7 +22,8 @@ CELLS, PROMISES = 100, 200
 
 
 def write(folder: Path, *, cells: int = CELLS, promises: int = PROMISES) -> Path:
-    """Writes the journal of a run that ended by itself. One result in 97 is a leak."""
+    """Writes the journal of a run that ended by itself, in schema 1: results of schema 2 need real calls. One result in
+    97 is a leak."""
     keys = tuple(
         Key(
             cell=f"debian-12~host~local~codex-{cell}",
@@ -31,8 +34,8 @@ def write(folder: Path, *, cells: int = CELLS, promises: int = PROMISES) -> Path
         for cell in range(cells)
         for promise in range(promises)
     )
-    journal = JournalWriter.open(folder, RunLine(id="bench", started="2026-11-18T09:41:00+00:00"))
-    journal.write(
+    lines: list[Line] = [RunLine(id="bench", started="2026-11-18T09:41:00+00:00", schema=1)]
+    lines.append(
         PlanLine(
             digest="0",
             keys=keys,
@@ -67,12 +70,13 @@ def write(folder: Path, *, cells: int = CELLS, promises: int = PROMISES) -> Path
             direction="leak" if bad else "",
         )
         verdict = Verdict.VIOLATES if bad else Verdict.CONFORMS
-        journal.write(ResultLine.of(Record(key=key, verdict=verdict, evidence=(row,), direction=row.direction)))
+        lines.append(ResultLine.of(Record(key=key, verdict=verdict, evidence=(row,), direction=row.direction)))
     counts = Counter("violates" if number % 97 == 0 else "conforms" for number in range(len(keys)))
     reasons = (f"1 {counts['violates']} violated ({counts['violates']} leaks)",)
-    journal.write(EndLine(finished="2026-11-18T09:42:00+00:00", exit=1, reasons=reasons, counts=dict(counts)))
-    journal.close()
-    return folder / "journal.ndjson"
+    lines.append(EndLine(finished="2026-11-18T09:42:00+00:00", exit=1, reasons=reasons, counts=dict(counts)))
+    path = folder / "journal.ndjson"
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    return path
 
 
 def main() -> None:
