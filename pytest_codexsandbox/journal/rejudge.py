@@ -6,6 +6,7 @@ earlier version wrote does not hold what the judge had: it stays as it is, and i
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -58,7 +59,7 @@ class _Rejudge:
         self._checks = RecordChecks(journal)
         self._as_judged = [*map(self._plain, journal.records)]  # each record before known deviations
         self._states = settle(journal.plan.keys, journal.records, journal.plan.not_applicable)
-        self._of_plan = [*plan_faults(journal, is_new=self._is_new())]
+        self._of_plan = [*plan_faults(journal, is_new=self._is_new)]
         known = () if self._of_plan else journal.plan.expectations  # those of a changed plan excuse nothing
         self._deviations = KnownDeviations(journal, self._judged_states(), known)
 
@@ -68,12 +69,12 @@ class _Rejudge:
             self._take(place, next(self._contradictions(record, self._as_judged[place]), ""))
         self._attempts()
         self._blocked(states)
-        if self._is_new() and not self._of_plan:
+        if self._is_new and not self._of_plan:
             self._settled(states)
         for why in self._of_plan:
             self._found.append(Contradicted(line=self._numbers.plan, why=why))
         if not self._wrong and not self._found:
-            applied = self._deviations.applied if self._is_new() else ()
+            applied = self._deviations.applied if self._is_new else ()
             for why in end_faults(journal, states, applied):
                 self._found.append(Contradicted(line=self._numbers.end, why=why))
         wrong = [
@@ -88,6 +89,7 @@ class _Rejudge:
             not_rejudged=tuple(key for key, one in states.items() if one.attempt and one.basis is None),
         )
 
+    @cached_property
     def _is_new(self) -> bool:
         """Checks whether a version wrote the journal that keeps what the judge had. Each that writes schema 2 does."""
         journal = self._journal
@@ -111,7 +113,7 @@ class _Rejudge:
 
     def _contradictions(self, record: Record, plain: Record | None) -> Iterator[str]:
         if record.basis is None:
-            if self._is_new():
+            if self._is_new:
                 yield NO_BASIS
             return
         if plain is None:
