@@ -44,7 +44,7 @@ def tree(top):
     while folders:
         folder = folders.pop()
         for entry in os.scandir(folder):
-            if entry.path in (own, "/proc", "/sys"):
+            if entry.path in (own, "/proc", "/sys", "/opt/tools"):  # the last is mounted, and all containers share it
                 continue
             one = entry.stat(follow_symlinks=False)
             told = [one.st_mode, one.st_uid, one.st_gid, one.st_rdev]

@@ -11,10 +11,10 @@ from tests.plugin.conftest import Matrix
 
 ID = "process.kernel-settings-out-of-reach"
 SHUT = """
-from pytest_codexsandbox.harness.environment_pool import EnvironmentPool
+from pytest_codexsandbox.environments.agent_environment import AgentEnvironment
 
-facts = EnvironmentPool.facts
-EnvironmentPool.facts = lambda self, spec: {**facts(self, spec), "kernel_settings": "EROFS"}
+facts = AgentEnvironment.facts
+AgentEnvironment.facts = lambda self: {**facts(self), "kernel_settings": "EROFS"}
 """
 
 
