@@ -166,7 +166,7 @@ class WorldContract:
             environment.lay(world, [Given(kind="dir", path="@WORKSPACE@/asked/for")])
             known = ["@WORKSPACE@/asked/for", "@ROOT0@/known"]
             assert environment.litter(world, known) == ()
-            script = "touch new asked/for/inside ../data/known ../data/unknown ../home/.trace ../notes/s"
+            script = "touch new asked/for/inside ../data/known ../data/unknown ../home/.trace ../sibling/s"
             environment.run(shell(world, script))
             expected = {"@WORKSPACE@/new", "@ROOT0@/unknown", "@HOME@/.trace", "@SIBLING@/s"}
             assert set(environment.litter(world, known)) == expected

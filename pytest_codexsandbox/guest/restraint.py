@@ -89,7 +89,7 @@ class Boundary:
     def _places(self) -> Iterator[tuple[str, str]]:
         world = os.path.dirname(self.cwd)
         yield from (("workspace", self.cwd), ("parent", world), ("outside", os.path.join(world, "documents")))
-        yield from (("sibling", os.path.join(world, "notes")), ("tmp", "/tmp"), ("shm", SHM))
+        yield from (("sibling", os.path.join(world, "sibling")), ("tmp", "/tmp"), ("shm", SHM))
         yield "tmpdir", os.path.realpath(self.asked["tmpdir"] or "/tmp")
         yield "home", os.path.realpath(self.asked["home"] or "/proc/nowhere")
         yield from (("codex-home", os.path.join(world, "codex")), ("root0", os.path.join(world, "data")))

@@ -17,7 +17,7 @@ from pytest_codexsandbox.guest.shared_tmp import SHM, TMP, CodexNames, is_mount_
 
 _FOLDERS: Final = {
     "HOME": "home", "CODEX_HOME": "codex", "WORKSPACE": "project", "OUTSIDE": "documents", "ROOT0": "data",
-    "SIBLING": "notes",
+    "SIBLING": "sibling",
 }  # fmt: skip
 ROWS: Final = "#rows"  # a look at PATH#rows shows what a database holds
 _MOST_KEPT: Final = 2000  # worlds

@@ -38,7 +38,7 @@ def probe(acts: list[Act]) -> tuple[str, ...]:
 class World:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in ("project", "documents", "data", "notes", "home", "codex", "tmp", "bin"):
+        for name in ("project", "documents", "data", "sibling", "home", "codex", "tmp", "bin"):
             (folder / name).mkdir()
         self.workspace, self.outside = folder / "project", folder / "documents"
         self.environment = {

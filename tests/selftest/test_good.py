@@ -37,7 +37,7 @@ def test_full_access_lets_everything_be_written(world: World) -> None:
 
 def test_a_granted_root_is_writable_and_the_folder_beside_it_is_not(world: World) -> None:
     policy = (*NO_TMP, "-c", f'sandbox_workspace_write.writable_roots=["{world.folder}/data"]')
-    acts: list[Act] = [("write", world.folder / "data" / "a", {}), ("write", world.folder / "notes" / "a", {})]
+    acts: list[Act] = [("write", world.folder / "data" / "a", {}), ("write", world.folder / "sibling" / "a", {})]
     assert world.rows("good", acts, policy=policy) == ["ok", "EROFS"]
 
 

@@ -10,7 +10,7 @@ from pytest_codexsandbox.harness.suites.plan_scope import PlanScope
 from pytest_codexsandbox.harness.suites.run_resources import RunResources
 from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.matrix.generator_cells import led_to
-from pytest_codexsandbox.matrix.plan import not_at
+from pytest_codexsandbox.matrix.plan import OWN_CALL, not_at
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
@@ -38,7 +38,10 @@ class SandboxSuite(Suite[RealTrial]):
         return tuple((door, policy) for door in scope.doors for policy in policies)
 
     def why_not(self, scope: SuiteScope, promise: Promise, cell: Cell, door: str) -> str:
-        return not_at(promise, doors()[door])
+        known = doors()[door]
+        if cell.subject.generator and promise.call is not None and not known.asks_own_calls:
+            return OWN_CALL  # the generator's settings apply there, and not those that the call needs
+        return not_at(promise, known)
 
     def open(self, run: SuiteRun) -> SandboxRunner:
         resources = cast(RunResources, run)
