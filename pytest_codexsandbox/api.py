@@ -89,9 +89,6 @@ class Trial(Protocol):
     def observed(self, copy: int = 0) -> Observation: ...
     def controlled(self, copy: int = 0) -> Observation: ...
     def copies(self) -> int: ...
-    def is_sandboxed(self) -> bool:
-        """Checks whether it is known that a sandbox was on in the call. Ask it where `needs` is "nothing"."""
-
     def network(self) -> bool:
         """Checks whether the policy grants network."""
 

@@ -199,9 +199,6 @@ class RealTrial(SuiteTrial):
     def copies(self) -> int:
         return len(self.seen)
 
-    def is_sandboxed(self) -> bool:
-        return self.started.state == "on"
-
     def network(self) -> bool:
         policy = POLICIES[self.policy]
         return policy.network or not policy.sandboxed

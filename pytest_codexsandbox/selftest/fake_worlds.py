@@ -48,12 +48,6 @@ WORLDS: Final = (
         flaws=("forgets:common-dir",),
     ),
     mutant(
-        "forgets-git-link",
-        "protects a .git that is a link and not what it leads to",
-        "protected.git-folder-behind-a-link",
-        flaws=("forgets:git-link",),
-    ),
-    mutant(
         "protects-bare-repositories",
         "protects bare repositories of the workspace",
         "protected.bare-repository-is-writable",

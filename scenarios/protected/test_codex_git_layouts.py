@@ -1,6 +1,6 @@
 """Git folders that are not simply `.git`: linked worktrees, submodules, bare repositories, a link in place of .git."""
 
-from pytest_codexsandbox.api import WRITE_REFUSALS, Trial, promise
+from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 
@@ -12,8 +12,6 @@ WORKTREE = f"{TREE}/main"
 GITDIR = f"{TREE}/.bare/worktrees/main"
 SUPER = "@WORLD@/super"
 MODULE = f"{SUPER}/.git/modules/part"
-REFUSES = (1, 101)  # how Codex ends that runs no command: an error, in some releases a panic
-BEHIND = "@WORKSPACE@/real-git/config"
 PROTECTED = {
     "worktree-pointer": f"{WORKTREE}/.git",
     "worktree-head": f"{GITDIR}/HEAD",
@@ -96,60 +94,3 @@ def test_a_bare_repository_in_the_workspace_can_be_written(trial: Trial) -> None
     """
     trial.allowed("hook")
     trial.allowed("config")
-
-
-def kept_or_not_started(trial: Trial, target: str) -> None:
-    """Adds a row that holds if the act was refused, or if Codex ran no command and named the link as the reason."""
-    seen, row, control = trial.observed(), trial.row("through"), trial.control_row("through")
-    link = f"{seen.world.values['WORKSPACE']}/.git" if seen.world else ""
-    named = bool(link) and link in seen.stderr
-    refused_to_start = not seen.ready and seen.ended == "exit" and seen.code in REFUSES and named
-    refused = seen.ready and not row.ok and row.errno in WRITE_REFUSALS
-    before, after = (trial.look(target, act="through", before=one) for one in (True, False))
-    kept = after.same_as(before) and after.kind == "file"
-    plain = trial.control_look(target, act="through")
-    trial.says(
-        "through",
-        claim="the write is refused, or Codex runs no command and names the link",
-        saw="Codex ran no command and named the link"
-        if refused_to_start
-        else f"{row.errno or row.detail or 'worked'}; the file was {'kept' if kept else 'changed'}",
-        held=(refused or refused_to_start) and kept,
-        control=f"{control.errno or 'worked'}; the file has {plain.size} bytes",
-        control_held=control.ok and "let through" in plain.text and (refused_to_start or trial.is_sandboxed()),
-        reason=row.errno,
-        direction="wrong-claim" if kept else "leak",
-    )
-
-
-@promise(
-    "protected.git-folder-behind-a-link",
-    kind="boundary",
-    severity="high",
-    needs="nothing",  # where Codex runs no command, no sandbox is there either
-    source="https://github.com/openai/codex/blob/main/codex-rs/linux-sandbox/src/bwrap.rs",
-    policies=(WORKSPACE_WRITE,),
-    acts={
-        "through": Act(
-            verb="write",
-            path="@WORKSPACE@/.git/config",
-            params={"data": "let through"},
-            given=(
-                file("@WORKSPACE@/real-git/HEAD", HEAD),
-                file(BEHIND),
-                Given(kind="symlink", path="@WORKSPACE@/.git", content="real-git"),
-            ),
-            looks=(BEHIND,),
-        ),
-    },
-    call=Call(),
-)
-def test_a_git_folder_behind_a_link_is_not_changed(trial: Trial) -> None:
-    """A command cannot change what a .git that is a link leads to. Codex may also run no command at all.
-
-    Releases from 0.115 on run none: what is mounted over a link does not hold, since the command could change the link.
-
-    Source: codex-linux-sandbox refuses to enforce a read-only path that crosses a writable link.
-    Control: without a sandbox the same write changes the file behind the link.
-    """
-    kept_or_not_started(trial, BEHIND)
