@@ -1,4 +1,4 @@
-"""No tool that obeys a folder's settings is started where a subject could have written, unless it is told not to."""
+"""The harness starts no tool that obeys settings of a folder where a subject could have written."""
 
 import ast
 from collections.abc import Iterator

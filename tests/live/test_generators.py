@@ -89,7 +89,7 @@ def test_the_arguments_of_its_codex_start_are_its_result(runner: CaseRunner) -> 
         runner,
         sh("codex --version; cd /; A=b codex -s read-only app-server -c x=y --config=z=1 -- -c no", scheme="launch"),
     )
-    assert "codexsandbox: " in given.stderr, "a question that nobody can answer is not swallowed"
+    assert "codexsandbox: " in given.stderr, "a question without an answer is an error"
     assert [launch.work for launch in given.launches] == [False, True]
     assert given.argv == ("-s", "read-only", "-c", "x=y", "--config=z=1")
     assert given.env == {"A": "b"}
