@@ -1,5 +1,6 @@
 """Journal schema: the published JSON Schema of a journal's lines, derived from the structs that write and read them."""
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any, Final
@@ -67,7 +68,13 @@ def journal_schema() -> dict[str, Any]:
 def _as_written(components: dict[str, Any], lines: set[str]) -> dict[str, Any]:
     """Adds what a line has beside its own members: references, arguments and its sum."""
     components["RunLine"]["properties"]["schema"] = {"enum": [1, SCHEMA], "default": 1}
-    return {name: _line(name, kind) if name in lines else kind for name, kind in components.items()}
+    described = {name: _described(kind) for name, kind in components.items()}
+    return {name: _line(name, kind) if name in lines else kind for name, kind in described.items()}
+
+
+def _described(kind: dict[str, Any]) -> dict[str, Any]:
+    """Takes the indentation out of a docstring: Python before 3.13 leaves it in, and the schema is one text."""
+    return kind | {"description": inspect.cleandoc(kind["description"])} if "description" in kind else kind
 
 
 def _line(name: str, kind: dict[str, Any]) -> dict[str, Any]:
