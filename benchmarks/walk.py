@@ -18,6 +18,8 @@ What is counted, in the modules below the package, except `guest` (which runs el
 - hop: the first call from one module, or from pytest or a scenario, into another one. Frames of other packages between
   the two are passed over. The same pair counts once, however often it is called.
 - return: a hop into a module in which the walk has been before. A tree of calls that only go down has none.
+
+The program ends with 1 if the walk has more hops or returns than MOST_HOPS and MOST_RETURNS.
 """
 
 import argparse
@@ -38,6 +40,7 @@ import pytest_codexsandbox
 
 ROOT = Path(pytest_codexsandbox.__file__).parent
 LEFT_OUT = ("guest", "model")
+MOST_HOPS, MOST_RETURNS = 28, 4
 OUTSIDE = "pytest"  # a frame of pytest or of a scenario, which belongs to no counted module
 
 
@@ -158,6 +161,8 @@ def main() -> None:
     for number, hop in enumerate(tracer.walk.hops if asked.list else (), 1):
         print(f"{number:3} {'<' if hop.is_return else ' '} {hop.caller} -> {hop.module}.{hop.function}")
     print(f"walk  {tracer.walk}\nwarm  {tracer.warm}")
+    if len(tracer.walk.hops) > MOST_HOPS or tracer.walk.returns > MOST_RETURNS:
+        sys.exit(f"the walk is longer than {MOST_HOPS} hops and {MOST_RETURNS} returns")
 
 
 if __name__ == "__main__":

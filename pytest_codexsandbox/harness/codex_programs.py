@@ -96,25 +96,42 @@ class CodexPrograms:
         return subject
 
 
+Stamp = tuple[int, ...]
+"""Device, inode, size and times of a file: any write changes them."""
+
+
+def stamp_of(path: str) -> Stamp | None:
+    """Returns the stamp of a file; None if there is none."""
+    try:
+        stat = Path(path).stat()
+    except OSError:
+        return None
+    return (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+
+
 class BinaryGuard:
     """Detects replaced binaries. Reads a file again only when the kernel says that it was written."""
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
         self._digests: dict[str, str] = {}  # by path; "" if it could not be read at first
+        self._stamps: dict[str, Stamp | None] = {}  # of the file with that digest
         self._scripts: set[str] = set()
         self._started: dict[tuple[str, str], tuple[str, int]] = {}  # by environment and binary: path and file
 
     def remember(self, binary: str) -> None:
         if binary in self._digests:
             return
+        self._stamps[binary] = stamp_of(binary)  # before it is read: a later write changes the stamp
         self._digests[binary] = self._digest(binary)
         if self._digests[binary] and is_script(binary):
             self._scripts.add(binary)
 
     def need(self, binary: str) -> None:
         """Raises HarnessError where the binary was replaced or is gone."""
-        first = self._digests.get(binary, "")
+        first, stamp = self._digests.get(binary, ""), stamp_of(binary)
+        if stamp is not None and stamp == self._stamps.get(binary):
+            return
         now = self._digest(binary) if first else ""
         if now != first:
             told = f"it was sha256 {first[:12]}, and is {f'{now[:12]} now' if now else 'gone'}"

@@ -2,20 +2,20 @@
 none."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import median
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
 from pytest_codexsandbox.harness.batteries import calls_of
 from pytest_codexsandbox.journal.store import FILE
 from pytest_codexsandbox.model.cell import Cell
-from pytest_codexsandbox.model.journal_lines import CallLine, EndLine, Line, Spent
+from pytest_codexsandbox.model.journal_lines import EndLine, Spent
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.suite_index import SuiteIndex
+from pytest_codexsandbox.model.plan_key import Key
 
 GUESSED: Final = 0.5  # seconds for a call of Codex, its control and all around it
 GUESSED_STORY: Final = 0.25  # for a case of a generator: three runs, and Codex's claims about the result
@@ -102,53 +102,67 @@ def _named(generator: str) -> str:
     return f"generator {generator}"
 
 
-class CellTimer:
-    """Measures the time of each cell in one run, while its reports come in."""
+class Phase(NamedTuple):
+    """One phase of an item: setup, call or teardown. A run keeps them in order."""
 
-    def __init__(self, plan: Plan | None = None) -> None:
-        suites = SuiteIndex() if plan is None else plan.suite_index()
-        self._uncounted = {policy for one in suites.all if one.judges for policy in one.policies}
-        self._open: dict[str, float] = {}  # items whose result is still to come
-        self._seconds: dict[str, dict[str, float]] = {}  # by cell and promise
-        self._done: dict[str, dict[str, set[str]]] = {}  # cases, by cell and promise
-        self._calls: dict[str, int] = {}
+    item: str
+    seconds: float
+    calls: tuple[tuple[str, str], ...]  # of Codex that it made: cell and policy
+    result: Key | None  # of the phase that brought the item's result
 
-    def take(self, item: str, seconds: float, lines: Iterable[Line], record: Record | None) -> None:
-        """Adds one phase of an item. The environment's start counts in the first item that needed it."""
-        self._open[item] = self._open.get(item, 0.0) + seconds
-        for line in lines:
-            if isinstance(line, CallLine) and not line.control and line.observation.policy not in self._uncounted:
-                self._calls[line.cell] = self._calls.get(line.cell, 0) + 1
-        if record is not None:
-            key = record.key
-            of_cell = self._seconds.setdefault(key.cell, {})
-            of_cell[key.promise] = of_cell.get(key.promise, 0.0) + self._open.pop(item)
-            self._done.setdefault(key.cell, {}).setdefault(key.promise, set()).add(key.case)
 
-    def spent(self, plan: Plan) -> tuple[Spent, ...]:
-        """Returns the time of each cell in which Codex was called or a generator ran. Planned keys that never ran add
-        nothing."""
-        done = tuple(key for key in plan.keys if key.case in self._done.get(key.cell, {}).get(key.promise, ()))
-        counted, over = work_of(msgspec.structs.replace(plan, keys=done)), _over(plan)
-        found = (self._spent(cell, counted[cell.id], over) for cell in plan.cells if cell.id in self._seconds)
-        return tuple(one for one in found if one.calls or one.stories or one.strains)
+def spent(plan: Plan, phases: Iterable[Phase]) -> tuple[Spent, ...]:
+    """Returns the time of each cell in which Codex was called or a generator ran. The environment's start counts in the
+    first item that needed it. Planned keys that never ran add nothing."""
+    phases = tuple(phases)
+    seconds, done = _taken(phases)
+    keys = tuple(key for key in plan.keys if key.case in done.get((key.cell, key.promise), ()))
+    counted, over, calls = work_of(msgspec.structs.replace(plan, keys=keys)), _over(plan), _made(plan, phases)
+    found = (
+        _spent(cell, counted[cell.id], seconds[cell.id], calls[cell.id], over)
+        for cell in plan.cells
+        if cell.id in seconds
+    )
+    return tuple(one for one in found if one.calls or one.stories or one.strains)
 
-    def _spent(self, cell: Cell, work: Work, over: Mapping[str, str]) -> Spent:
-        seconds = dict.fromkeys(("", "story", "strain", "standing"), 0.0)
-        for promise, took in self._seconds[cell.id].items():
-            seconds[_kind(promise, over)] += took
-        return Spent(
-            cell=cell.id,
-            environment=cell.environment.id,
-            subject=cell.subject.label,
-            seconds=round(seconds[""], 3),
-            calls=self._calls.get(cell.id, 0),
-            generator=cell.subject.generator,
-            stories=work.stories,
-            story_seconds=round(seconds["story"], 3),
-            strains=work.strains,
-            strain_seconds=round(seconds["strain"], 3),
-        )
+
+def _taken(phases: Iterable[Phase]) -> tuple[dict[str, dict[str, float]], dict[tuple[str, str], set[str]]]:
+    """Returns the seconds of each cell and promise, and the cases that have a result. What follows an item's result
+    counts for its next attempt."""
+    begun: dict[str, float] = {}
+    seconds: dict[str, dict[str, float]] = {}
+    done: dict[tuple[str, str], set[str]] = {}
+    for phase in phases:
+        begun[phase.item] = begun.get(phase.item, 0.0) + phase.seconds
+        if (key := phase.result) is not None:
+            of_cell = seconds.setdefault(key.cell, {})
+            of_cell[key.promise] = of_cell.get(key.promise, 0.0) + begun.pop(phase.item)
+            done.setdefault((key.cell, key.promise), set()).add(key.case)
+    return seconds, done
+
+
+def _made(plan: Plan, phases: Iterable[Phase]) -> Counter[str]:
+    """Counts the calls of Codex in each cell. Those of suites that judge a generator are part of its case runs."""
+    uncounted = {policy for one in plan.suite_index().all if one.judges for policy in one.policies}
+    return Counter(cell for phase in phases for cell, policy in phase.calls if policy not in uncounted)
+
+
+def _spent(cell: Cell, work: Work, took: Mapping[str, float], calls: int, over: Mapping[str, str]) -> Spent:
+    seconds = dict.fromkeys(("", "story", "strain", "standing"), 0.0)
+    for promise, of_promise in took.items():
+        seconds[_kind(promise, over)] += of_promise
+    return Spent(
+        cell=cell.id,
+        environment=cell.environment.id,
+        subject=cell.subject.label,
+        seconds=round(seconds[""], 3),
+        calls=calls,
+        generator=cell.subject.generator,
+        stories=work.stories,
+        story_seconds=round(seconds["story"], 3),
+        strains=work.strains,
+        strain_seconds=round(seconds["strain"], 3),
+    )
 
 
 def learn(report_dir: Path) -> DurationModel:

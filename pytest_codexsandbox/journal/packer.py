@@ -13,9 +13,18 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from pytest_codexsandbox.journal.arguments import Arguments, Pieces, Words
-from pytest_codexsandbox.journal.part_store import MAP, PartStore, default, defaults_of, encode
-from pytest_codexsandbox.journal.references import AMBIGUOUS, CLOSE, OPEN, refer
+from pytest_codexsandbox.journal.part_store import (
+    MAP,
+    Arguments,
+    PartStore,
+    Pieces,
+    Words,
+    default,
+    defaults_of,
+    encode,
+    refer,
+)
+from pytest_codexsandbox.journal.references import AMBIGUOUS, CLOSE, OPEN
 from pytest_codexsandbox.model.journal_lines import CallLine, EndLine, Line, PlanLine, ResultLine, RunLine
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key

@@ -21,7 +21,7 @@ AMBIGUOUS: Final = (OPEN.encode(), b'{"$":', b'{"#":')  # a line with one of the
 _HOLE: Final = OPEN.encode() + rb"([0-9]+|[a-z_]+)" + CLOSE.encode()
 _NAMES: Final = rb'\{"\$":\[("[0-9a-f]+"(?:,"[0-9a-f]+")*)\](?:,"args":(\[[^\]]*\]))?\}'
 _NUMBER: Final = rb'\{"#":\[([0-9]+),([0-9]+)\]\}'
-_TOKEN: Final = re.compile(_NAMES + b"|" + _NUMBER + b"|" + _HOLE)
+TOKEN: Final = re.compile(_NAMES + b"|" + _NUMBER + b"|" + _HOLE)
 _HEAD: Final = re.compile(rb'\{"line":"part","id":"([0-9a-f]{%d,64})","value":' % ID)
 _DIGITS: Final = 9  # of a place among the args
 Raw = Mapping[str, bytes]  # a line's members, encoded
@@ -34,22 +34,6 @@ class Faulty(Exception):
 
 def digest_of(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()
-
-
-def part_line(name: str, value: bytes) -> bytes:
-    return b'{"line":"part","id":"%s","value":%s}' % (name.encode(), value)
-
-
-def refer(*names: str, args: bytes = b"") -> bytes:
-    """Returns a reference to parts. `args`: an encoded list of texts that have no bracket."""
-    among = b",".join(b'"%s"' % name.encode() for name in names)
-    return b'{"$":[%s],"args":%s}' % (among, args) if args else b'{"$":[%s]}' % among
-
-
-def names_in(value: bytes) -> set[str]:
-    """Returns the ids of the parts that an encoded value refers to."""
-    found = (names[1:-1].split(b'","') for names, *_ in _TOKEN.findall(value) if names)
-    return {name.decode() for names in found for name in names}
 
 
 class Scope:
@@ -114,7 +98,7 @@ class Parts:
         """Returns a value as literal pieces and as functions that give the rest. Parts without holes are literal."""
         pieces: list[bytes | Piece] = []
         end = 0
-        for token in _TOKEN.finditer(value):
+        for token in TOKEN.finditer(value):
             pieces += [value[end : token.start()], self._piece(token)]
             end = token.end()
         pieces.append(value[end:])

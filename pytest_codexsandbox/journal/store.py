@@ -9,7 +9,7 @@ import os
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -19,9 +19,10 @@ from pytest_codexsandbox.journal.reader import FILE, read
 from pytest_codexsandbox.journal.running_sum import RunningSum
 from pytest_codexsandbox.model.journal_lines import SCHEMA, EndLine, Line, PlanLine, RunLine
 from pytest_codexsandbox.model.plan_key import keys_digest
+from pytest_codexsandbox.model.printed_text import spelled
 from pytest_codexsandbox.model.redact import redact_json, redact_registered
 
-__all__ = ("FILE", "JournalWriter", "read", "spelled")
+__all__ = ("FILE", "JournalWriter", "read")
 
 _encode: Final = msgspec.json.Encoder(enc_hook=repr).encode
 
@@ -150,14 +151,3 @@ def _encodable(line: Line) -> tuple[Line, bytes]:
     except UnicodeEncodeError:  # a file name that is not UTF-8
         data = _encode(spelled(msgspec.to_builtins(line, enc_hook=repr)))
         return _DECODER.decode(data), data
-
-
-def spelled(value: Any) -> Any:
-    """Returns `value` with the characters that UTF-8 cannot encode spelled out."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, dict):
-        return {spelled(name): spelled(member) for name, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [spelled(member) for member in value]
-    return value

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.model.journal_lines import PlanLine
+from pytest_codexsandbox.model.printed_text import spelled
 from pytest_codexsandbox.model.redact import redact_json
 
 _OF_ROWS: Final[dict[str, tuple[str, ...]]] = {
@@ -39,15 +40,4 @@ def _encoded(parts: dict[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(parts, order="deterministic")
     except UnicodeEncodeError:  # a name that is not UTF-8, which the journal spells out
-        return msgspec.json.encode(_spelled(msgspec.to_builtins(parts)), order="deterministic")
-
-
-def _spelled(value: Any) -> Any:
-    match value:
-        case str():
-            return value.encode("utf-8", "backslashreplace").decode()
-        case dict():
-            return {_spelled(name): _spelled(member) for name, member in value.items()}
-        case list() | tuple():
-            return [_spelled(member) for member in value]
-    return value
+        return msgspec.json.encode(spelled(msgspec.to_builtins(parts)), order="deterministic")

@@ -4,6 +4,7 @@ They are read as UTF-8. A byte that is no UTF-8 is shown as `\\xff`, so nothing 
 """
 
 import codecs
+from typing import Any
 
 
 def text_of(data: bytes, *, whole: bool = True) -> str:
@@ -15,3 +16,14 @@ def text_of_end(data: bytes) -> str:
     """Decodes the end of a longer output. The rest of a character that the cut splits is left out."""
     split = next((number for number, byte in enumerate(data[:3]) if byte & 0xC0 != 0x80), 0)
     return text_of(data[split:])
+
+
+def spelled(value: Any) -> Any:
+    """Returns `value` with the characters that UTF-8 cannot encode spelled out."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {spelled(name): spelled(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [spelled(member) for member in value]
+    return value

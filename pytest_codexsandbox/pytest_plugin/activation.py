@@ -13,8 +13,7 @@ from pytest_codexsandbox.pytest_plugin import suite_fixtures
 from pytest_codexsandbox.pytest_plugin.collection import Collector
 from pytest_codexsandbox.pytest_plugin.controller import Controller
 from pytest_codexsandbox.pytest_plugin.prefetch import Prefetcher
-from pytest_codexsandbox.pytest_plugin.recorder import Recorder
-from pytest_codexsandbox.pytest_plugin.report_redaction import ReportRedactor
+from pytest_codexsandbox.pytest_plugin.recorder import Recorder, ReportRedactor
 from pytest_codexsandbox.pytest_plugin.run import get_run
 from pytest_codexsandbox.pytest_plugin.run_pruning import RunPruner
 from pytest_codexsandbox.pytest_plugin.terminal_filter import TerminalFilter

@@ -14,7 +14,7 @@ from pytest_codexsandbox.environments.host_facts import boot_id
 from pytest_codexsandbox.environments.run_dirs import claim, remove_owned
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.harness import replay
-from pytest_codexsandbox.harness.durations import CellTimer
+from pytest_codexsandbox.harness.durations import Phase, spent
 from pytest_codexsandbox.journal import exit_code
 from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.matrix.expectations import Applied
@@ -31,8 +31,9 @@ from pytest_codexsandbox.model.ledger import ReadJournal, count, never_written, 
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.model.report_payload import Payload, get, put
 from pytest_codexsandbox.model.verdict import RED
-from pytest_codexsandbox.pytest_plugin import preparation, report_payload
+from pytest_codexsandbox.pytest_plugin import preparation
 from pytest_codexsandbox.pytest_plugin.hook_calls import RecordHook
 from pytest_codexsandbox.pytest_plugin.journal_readback import read_back, result_files
 from pytest_codexsandbox.pytest_plugin.run import FOLDER, get_run, usage_errors
@@ -75,7 +76,7 @@ class Controller:
         self.written: tuple[WrittenReport, ...] = ()
         self.unwritten: dict[str, None] = {}  # names of reports that could not be written, in order
         self.in_codex = 0.0
-        self.times = CellTimer()
+        self.phases: list[Phase] = []
         self.onlookers = RecordHook(config)
 
     # ---- before the first effect
@@ -100,7 +101,7 @@ class Controller:
     def begin(self, plan: Plan) -> None:
         if self.journal is not None:
             return
-        self.plan, self.times = plan, CellTimer(plan)
+        self.plan = plan
         self.run.user_promises |= {one.id: one for one in plan.promises if one.id not in self.run.promises}
         _ = self.run.deviations, self.run.worlds  # errors in either are raised before the first effect
         asked = self.run.settings
@@ -181,25 +182,25 @@ class Controller:
 
     # ---- while items run
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        carried = report_payload.get(report)
-        lines, record = (carried.lines, carried.record) if carried else ((), None)
-        self.times.take(report.nodeid, report.duration, lines, record)
-        if carried is None or self.journal is None:
+        carried = get(report) or Payload()
+        record = carried.record
+        self.phases.append(Phase(report.nodeid, report.duration, carried.calls(), record.key if record else None))
+        if self.journal is None:
             return
         for line in carried.all_lines():
             self.journal.write(line)
-        for line in lines:
+        for line in carried.lines:
             if isinstance(line, EnvironmentLine | SubjectLine):
                 self.agreement.take(line)
-        self.environments += [line for line in lines if isinstance(line, EnvironmentLine)]
-        if lines:  # pytest keeps every report until the end
-            report_payload.put(report, msgspec.structs.replace(carried, lines=()))
+        self.environments += [line for line in carried.lines if isinstance(line, EnvironmentLine)]
+        if carried.lines:  # pytest keeps every report until the end
+            put(report, msgspec.structs.replace(carried, lines=()))
         self.in_codex += carried.seconds_in_codex
-        if carried.record is not None:
-            self.nodeids[carried.record.key] = report.nodeid
-            self.records.append(carried.record)
+        if record is not None:
+            self.nodeids[record.key] = report.nodeid
+            self.records.append(record)
             if self.config.hook.pytest_codexsandbox_record.get_hookimpls():
-                self.onlookers.show(carried.record)
+                self.onlookers.show(record)
 
     # ---- the end
     @pytest.hookimpl(tryfirst=True)
@@ -269,7 +270,7 @@ class Controller:
                 leaks=self.leaks,
                 seconds=self.seconds,
                 seconds_in_codex=self.in_codex,
-                cells=self.times.spent(self.plan),
+                cells=spent(self.plan, self.phases),
                 others=others,
             )
         )

@@ -1,4 +1,5 @@
-"""Recorder: makes a record of each pytest report. The judge decides, and the report shows the verdict."""
+"""Recorder: makes a record of each pytest report. The judge decides, and the report shows the verdict without
+credentials."""
 
 import base64
 import hashlib
@@ -19,15 +20,14 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.private_paths import HOME, PrivatePaths
 from pytest_codexsandbox.model.record import Basis, Diagnosis, Record
 from pytest_codexsandbox.model.redact import redact
+from pytest_codexsandbox.model.report_payload import Payload, put
+from pytest_codexsandbox.model.result_properties import properties
 from pytest_codexsandbox.model.verdict import RED, Verdict
-from pytest_codexsandbox.pytest_plugin import report_payload
 from pytest_codexsandbox.pytest_plugin.collection import KEY
 from pytest_codexsandbox.pytest_plugin.fixtures import FAULT, LOST, NOT_APPLICABLE, TRIAL
-from pytest_codexsandbox.pytest_plugin.report_redaction import redact_report
 from pytest_codexsandbox.pytest_plugin.run import PytestRun, get_run
 from pytest_codexsandbox.pytest_plugin.terminal_filter import TOLD
 from pytest_codexsandbox.pytest_plugin.worker_files import is_stopped
-from pytest_codexsandbox.reports.outcomes import properties
 from pytest_codexsandbox.suite_protocols import SuiteTrial
 
 USER: Final = "user"  # the suite of a user's own tests
@@ -35,6 +35,17 @@ _LONGEST: Final = 4000  # characters of a message
 RECORD: Final = pytest.StashKey[Record]()
 # A machine that fails is never a finding about Codex.
 MACHINE_FAULTS: Final = (CodexSandboxError, OSError, MemoryError, TimeoutError)
+
+
+class ReportRedactor:
+    """Redacts a report of pytest as soon as it is made: before other plugins, such as allure-pytest, copy from it."""
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if item.stash.get(KEY, None) is not None:
+            _redact(report)
+        return report
 
 
 class Recorder:
@@ -62,13 +73,13 @@ class Recorder:
             if record.suite == USER and report.failed and report.when == "call" and not _is_ours(call):
                 report.longrepr = traceback or report.longrepr  # pytest explains a user's own assertion better
             setattr(report, TOLD, record.suite != USER)
-            redact_report(report)
+            _redact(report)
             self._attach(item, record)
         events = self.run.events
         if record is not None or events.pending.lines:
-            told, events.pending = events.pending, Pending()
-            lines, seconds = tuple(told.lines), told.seconds_in_codex
-            report_payload.put(report, report_payload.Payload(lines=lines, record=record, seconds_in_codex=seconds))
+            pending, events.pending = events.pending, Pending()
+            lines, seconds = tuple(pending.lines), pending.seconds_in_codex
+            put(report, Payload(lines=lines, record=record, seconds_in_codex=seconds))
         return report
 
     @pytest.hookimpl(wrapper=True)
@@ -258,6 +269,16 @@ def record_text(record: Record) -> str:
         lines += [f"  try       {record.diagnosis.remedy}"] if record.diagnosis.remedy else []
         lines += [f"  way       {way}" for way in record.diagnosis.ways]
     return "\n".join(lines)
+
+
+def _redact(report: pytest.TestReport) -> None:
+    """Removes credentials from what pytest shows by itself: tracebacks and captured output of tests."""
+    report.sections = [(name, redact(text)) for name, text in report.sections]
+    shown = report.longrepr
+    if isinstance(shown, tuple):
+        report.longrepr = (shown[0], shown[1], redact(shown[2]))
+    elif shown is not None and redact(str(shown)) != str(shown):
+        report.longrepr = redact(str(shown))
 
 
 def _message(call: pytest.CallInfo[None]) -> str:

@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.reports.outcomes import Kind, Outcome, machine_changed, of_run, outcomes, properties
+from pytest_codexsandbox.model.result_properties import properties
+from pytest_codexsandbox.reports.outcomes import Kind, Outcome, machine_changed, of_run, outcomes
 
 RUN: Final = "codexsandbox.run"  # class name of the case that stands for the run itself
 NEVER: Final = "codexsandbox.never-ran"  # of cases that stand for results without a test

@@ -10,6 +10,7 @@ from pytest_codexsandbox.model.machine import changes
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.redact import redact
+from pytest_codexsandbox.model.result_properties import blocked_by
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports.escape import visible
 
@@ -54,36 +55,11 @@ def of_run(states: Mapping[Key, Record], reasons: Sequence[str]) -> Outcome | No
     return Outcome(kind=kind, message=shown[0], details="\n".join(shown))
 
 
-def properties(record: Record) -> dict[str, str]:
-    """Returns the fields of a result by which other programs sort and find it."""
-    key = record.key
-    always = {
-        "cell": key.cell,
-        "door": key.door,
-        "policy": key.policy,
-        "promise": key.promise,
-        "verdict": record.verdict.value,
-        "direction": record.direction,
-        "fingerprint": record.diagnosis.fingerprint if record.diagnosis else "",
-        "repro": record.repro,
-    }
-    sometimes = {"case": key.case, "deviation": record.deviation, "blocked_by": blocked_by(record)}
-    return {**always, **{name: value for name, value in sometimes.items() if value}}
-
-
 def machine_changed(journal: ReadJournal) -> dict[str, str]:
     """Returns cell id → what changed in its machine during the run. Results before the change hold for the machine as
     it was."""
     found = changes(journal.environments)
     return {cell.id: "; ".join(found[cell.environment]) for cell in journal.plan.cells if cell.environment in found}
-
-
-def blocked_by(record: Record) -> str:
-    """Returns the start record that blocks a result, or another blocker."""
-    key = record.key
-    if record.verdict is not Verdict.BLOCKED or "." not in record.blocked_by:
-        return record.blocked_by
-    return f"{record.blocked_by} · {key.cell} · {key.door} · {key.policy}"
 
 
 def _outcome(record: Record, *, deciding: bool, strict: bool) -> Outcome:

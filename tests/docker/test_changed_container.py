@@ -6,7 +6,7 @@ import pytest
 
 from pytest_codexsandbox.environments.container.backend import ContainerBackend
 from pytest_codexsandbox.errors import HarnessError
-from pytest_codexsandbox.harness.machine_state_guard import Steady
+from pytest_codexsandbox.harness.environment_pool import MachineGuard
 from pytest_codexsandbox.registry import cache_folder
 from tests.docker.builders import container
 from tests.fakes.machine import run_folder
@@ -15,7 +15,7 @@ PROGRAM = b"#!/bin/sh\necho bubblewrap 0.0.1\n"
 
 
 def test_a_bubblewrap_that_is_installed_in_the_middle_is_a_fault_of_the_machine() -> None:
-    steady, spec = Steady(), container(bwrap="none", user="root")
+    steady, spec = MachineGuard(), container(bwrap="none", user="root")
     with (
         run_folder() as folder,
         ContainerBackend().open(spec, folder, cache=cache_folder()) as environment,

@@ -9,20 +9,20 @@ from pytest_codexsandbox.harness.durations import (
     GUESSED,
     GUESSED_STORY,
     GUESSED_STRAIN,
-    CellTimer,
     DurationModel,
+    Phase,
     Work,
     in_words,
     learn,
     work_of,
 )
+from pytest_codexsandbox.harness.durations import spent as time_of_cells
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.generator_suite import AS_ASKED
 from pytest_codexsandbox.model.journal_lines import EndLine, Spent
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.model.verdict import Verdict
+from pytest_codexsandbox.model.report_payload import Payload
 from tests.unit.matrix.builders import cell, plan, promise
 from tests.unit.reports.line_builders import call
 
@@ -103,14 +103,15 @@ def test_a_run_counts_the_time_of_items_and_the_calls_of_codex() -> None:
     one, other = cell(), cell("0.40.0")
     made = plan(cells=(one, other))
     key = next(key for key in made.keys if key.cell == one.id)
-    times = CellTimer()
     called = call(one.id, "read-only")
-    calls = (called, msgspec.structs.replace(called, control=True), called)
-    times.take("a", 1.0, calls, None)
-    times.take("a", 0.5, (), Record(key=key, verdict=Verdict.CONFORMS))
-    times.take("a", 9.0, (), None)  # after its result
-    times.take("never ended", 9.0, (), None)
-    found = times.spent(made)
+    payload = Payload(lines=(called, msgspec.structs.replace(called, control=True), called))
+    phases = (
+        Phase("a", 1.0, payload.calls(), None),
+        Phase("a", 0.5, (), key),
+        Phase("a", 9.0, (), None),  # after its result
+        Phase("never ended", 9.0, (), None),
+    )
+    found = time_of_cells(made, phases)
     assert [(row.cell, row.seconds, row.calls, row.stories) for row in found] == [(one.id, 1.5, 2, 0)]
 
 
@@ -151,13 +152,13 @@ def test_each_case_of_a_generator_costs_one_run_for_any_number_of_promises() -> 
 
 def test_a_run_teaches_what_a_case_of_this_generator_takes(tmp_path: Path) -> None:
     one, other = writing("g"), writing("h")
-    made, times = of_generators(one, other), CellTimer()
+    made, phases = of_generators(one, other), list[Phase]()
     took = {CASES: 2.0, OTHER: 0.0, STRAINED: 7.0, STANDING: 50.0}
-    called = call(one.id, AS_ASKED)  # of what it left: not planned as a call
+    called = ((one.id, AS_ASKED),)  # of what it left: not planned as a call
     for key in made.keys:
         if key.cell == one.id or key.case == "a":
-            times.take(str(key), took[key.promise], (called,), Record(key=key, verdict=Verdict.CONFORMS))
-    mine, theirs = times.spent(made)
+            phases.append(Phase(str(key), took[key.promise], called, key))
+    mine, theirs = time_of_cells(made, phases)
     assert (mine.calls, mine.seconds, mine.stories, mine.story_seconds) == (0, 0.0, 3, 8.0)
     assert (mine.strains, mine.strain_seconds, mine.generator) == (1, 7.0, "g")
     assert (theirs.stories, theirs.strains) == (1, 0), "what was planned and never ran teaches nothing"

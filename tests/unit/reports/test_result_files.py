@@ -11,9 +11,10 @@ import pytest
 from pytest_codexsandbox.model.journal_lines import EnvironmentLine
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.result_properties import properties
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.reports import junit
-from pytest_codexsandbox.reports.outcomes import outcomes, properties
+from pytest_codexsandbox.reports.outcomes import outcomes
 from pytest_codexsandbox.reports.result_files import ResultFiles
 from tests.unit.reports import builders
 

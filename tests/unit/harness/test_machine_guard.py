@@ -9,7 +9,7 @@ import pytest
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.guest import facts
-from pytest_codexsandbox.harness.machine_state_guard import Steady
+from pytest_codexsandbox.harness.environment_pool import MachineGuard
 from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.observation import Link, Observation
 from tests.unit.diagnosis.builders import observation, reading
@@ -45,7 +45,7 @@ class Blind:
 
 
 def test_one_that_stays_as_it_was_is_never_at_fault() -> None:
-    steady, place = Steady(), Place(ONE)
+    steady, place = MachineGuard(), Place(ONE)
     steady.opened(place)  # type: ignore[arg-type]
     for _ in range(3):
         steady.look(place)  # type: ignore[arg-type]
@@ -54,7 +54,7 @@ def test_one_that_stays_as_it_was_is_never_at_fault() -> None:
 
 
 def test_after_a_change_nothing_is_measured_there_any_more() -> None:
-    steady, place = Steady(), Place(ONE)
+    steady, place = MachineGuard(), Place(ONE)
     steady.opened(place)  # type: ignore[arg-type]
     place.now = OTHER
     with pytest.raises(HarnessError, match="this machine changed") as caught:
@@ -72,7 +72,7 @@ def test_after_a_change_nothing_is_measured_there_any_more() -> None:
 
 
 def test_one_that_is_started_anew_must_be_what_the_first_was() -> None:
-    steady = Steady()
+    steady = MachineGuard()
     steady.opened(Place(ONE))  # type: ignore[arg-type]
     steady.opened(Place(OTHER))  # type: ignore[arg-type]
     with pytest.raises(HarnessError):
@@ -103,7 +103,7 @@ def by(exe: str, digest: str) -> Observation:
 
 
 def test_sandboxes_of_one_codex_are_set_up_by_one_program() -> None:
-    steady, codex = Steady(), SubjectSpec(label="0.163.0")
+    steady, codex = MachineGuard(), SubjectSpec(label="0.163.0")
     system, own = by("/usr/bin/bwrap", "a" * 64), by("/c/codex-resources/bwrap", "b" * 64)
     steady.set_up("here", codex, "sandbox", [system, observation(readings=()), system])
     steady.set_up("here", SubjectSpec(label="0.40.0"), "sandbox", [own])

@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from pytest_codexsandbox.journal.store import spelled
-from pytest_codexsandbox.model.journal_lines import Line, ResultLine
+from pytest_codexsandbox.model.journal_lines import CallLine, Line, ResultLine
+from pytest_codexsandbox.model.printed_text import spelled
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.redact import redact_registered
 
@@ -20,6 +20,11 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 
     def all_lines(self) -> tuple[Line, ...]:
         return (*self.lines, ResultLine.of(self.record)) if self.record else self.lines
+
+    def calls(self) -> tuple[tuple[str, str], ...]:
+        """Returns the cell and the policy of each call of Codex, without controls."""
+        called = (line for line in self.lines if isinstance(line, CallLine) and not line.control)
+        return tuple((line.cell, line.observation.policy) for line in called)
 
 
 def put(report: object, payload: Payload) -> None:
