@@ -219,8 +219,8 @@ def main() -> None:
         each = one_each(subject, 20) / 20
         print(f"one docker run for each call / this             {each * calls / wall:.1f}  (goal 5)")
         other = by_testcontainers(subject, 20)
-        told = "not installed" if other is None else f"{other / 20 * calls / wall:.1f}"
-        print(f"one of testcontainers for each call / this      {told}  (goal 8)")
+        ratio = "not installed" if other is None else f"{other / 20 * calls / wall:.1f}"
+        print(f"one of testcontainers for each call / this      {ratio}  (goal 8)")
         took = at_once(place, subject, asked.at_once)
         print(f"{asked.at_once} at once: all answer after {took:.1f} s")
         print(f"memory of the runner: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB  (goal 200)")

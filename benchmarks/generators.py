@@ -28,20 +28,20 @@ def main(pairs: int) -> None:
         begun = time.monotonic()
         confinement, _ = confined(Path(folder))
         proved = time.monotonic()
-        told, checked, findings = 0, 0.0, 0
+        case_runs, checked, findings = 0, 0.0, 0
         with open_case_runner(Path(folder), confinement) as runner:
             for generator, case in every:
                 try:
                     case_run = runner.run_case(generator, case, Intent(roots=("@ROOT0@",)), version="0.163.0")
                 except CaseNotApplicable:
                     continue
-                told += 1
+                case_runs += 1
                 now = time.monotonic()
                 findings += sum(len(check(case_run, generator.declaration)) for check in CHECKS.values())
                 checked += time.monotonic() - now
         took = time.monotonic() - proved
     print(f"the proof of the walls   {proved - begun:6.1f} s")
-    print(f"{told} stories            {took - checked:6.1f} s, {(took - checked) / told * 1000:.0f} ms each")
+    print(f"{case_runs} stories            {took - checked:6.1f} s, {(took - checked) / case_runs * 1000:.0f} ms each")
     print(f"{findings} findings          {checked:6.1f} s")
 
 

@@ -43,14 +43,14 @@ def main() -> None:
     parser.add_argument("--generator", default="good")
     parser.add_argument("words", nargs="*")
     asked = parser.parse_args()
-    told: dict[int, list[tuple[float, float]]] = {workers: [] for workers in range(asked.most + 1)}
+    times_by_count: dict[int, list[tuple[float, float]]] = {workers: [] for workers in range(asked.most + 1)}
     with tempfile.TemporaryDirectory(prefix="codexsandbox-workers-") as name:
         for _ in range(asked.rounds):
-            for workers, times in told.items():
+            for workers, times in times_by_count.items():
                 times.append(corpus(Path(name), asked.generator, workers, asked.words))
-    alone = statistics.median(wall for wall, _ in told[0])
+    alone = statistics.median(wall for wall, _ in times_by_count[0])
     print(f"{asked.rounds} rounds, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
-    for workers, times in told.items():
+    for workers, times in times_by_count.items():
         wall, used = (statistics.median(column) for column in zip(*times, strict=True))
         print(f"{workers or 'no':>2} workers   {wall:7.1f} s   {wall / alone:5.2f}   processor {used:7.1f} s")
 

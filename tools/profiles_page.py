@@ -102,11 +102,11 @@ def _file(text: str) -> str:
 def _results() -> Iterator[str]:
     found = load()
     machine = found.machine
-    told = (
+    sentence = (
         f"{machine['engine']}, kernel {machine['kernel']} with{'' if machine['apparmor'] else 'out'} AppArmor, "
         f"{machine['distro']}, {machine['bwrap']}, Codex {machine['codex']}"
     )
-    yield _MEASURED.format(machine=told)
+    yield _MEASURED.format(machine=sentence)
     yield f"| profile | user | {' | '.join(_COLUMNS.values())} |"
     yield f"|---|---|{'---|' * len(_COLUMNS)}"
     texts: dict[str, int] = {}

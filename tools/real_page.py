@@ -41,17 +41,17 @@ _HEADS: Final = (
 def text(journal: ReadJournal, *again: ReadJournal, beside: str = "") -> str:
     found = {one.row.name: one for one in measured(journal, journal.states())}
     later = {one.row.name: one for each in again for one in measured(each, each.states())}
-    told = "".join(f" In a run of its own: `{name}`." for name in later)
-    head = [*_head(journal, list(found.values()), beside), *([told.strip()] if told else [])]
+    further = "".join(f" In a run of its own: `{name}`." for name in later)
+    head = [*_head(journal, list(found.values()), beside), *([further.strip()] if further else [])]
     return "\n".join([*head, "", *_table(list((found | later).values()))])
 
 
-def put(page: str, told: str) -> str:
+def put(page: str, table: str) -> str:
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"the page has no {BEGIN} … {END}")
-    return f"{before}{BEGIN}\n{told}\n{END}{after}"
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
 def why_not(journal: ReadJournal) -> str:

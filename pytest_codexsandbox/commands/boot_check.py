@@ -188,7 +188,7 @@ def _seconds(text: str) -> float:
 
 def _print(finding: Finding, asked: Asked, version: str, *, seconds: float, as_json: bool) -> None:
     if as_json:
-        told = {
+        document = {
             "ok": finding.code == 0,
             "door": asked.door,
             "policy": asked.policy,
@@ -197,7 +197,7 @@ def _print(finding: Finding, asked: Asked, version: str, *, seconds: float, as_j
             "seconds": round(seconds, 2),
             **msgspec.to_builtins(finding),
         }
-        print(json.dumps(told, indent=2))
+        print(json.dumps(document, indent=2))
     elif finding.code == 0:
         print(visible(f"ok: {finding.what} · Codex {version} · {asked.door} · {asked.policy} · {seconds:.1f} s"))
     else:

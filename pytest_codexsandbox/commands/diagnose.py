@@ -185,7 +185,7 @@ def _groups(journal: ReadJournal, red: Iterable[Record], known: Sequence[Fingerp
         own = () if diagnosis.fingerprint else _apart(record)
         name = (record.verdict.value, diagnosis.fingerprint, diagnosis.cause, *own)
         found.setdefault(name, []).append((diagnosis, record))
-    groups = [(merged([told for told, _ in each]), [record for _, record in each]) for each in found.values()]
+    groups = [(merged([diagnosis for diagnosis, _ in each]), [record for _, record in each]) for each in found.values()]
     return sorted(groups, key=lambda group: WORST_FIRST.index(group[1][0].verdict))
 
 

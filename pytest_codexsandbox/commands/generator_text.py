@@ -158,5 +158,5 @@ def _told(verdict: Verdict, reason: str, found: Sequence[Record], paint: Paint, 
         return
     names = [one.key.promise for one in found]
     shown = f": {shortened_list(names, len(names) if every else _NAMES)}" if reason else " (-v names them)"
-    told = f"{plural(len(found), 'promise')} {_WORDS.get(verdict, verdict.value)}{shown}"
-    yield from paint.wrapped(f"{told}{f': {reason}' if reason else ''}", first=sign)
+    counted = f"{plural(len(found), 'promise')} {_WORDS.get(verdict, verdict.value)}{shown}"
+    yield from paint.wrapped(f"{counted}{f': {reason}' if reason else ''}", first=sign)

@@ -233,8 +233,8 @@ def _shown(cell: Cell, asked: GeneratorSet, *, unconfined: bool, inside: Environ
                 resources, asked, folder=folder / "generators", unconfined=unconfined, inside=inside
             )
             try:
-                told = _Trial(resources, cache, cell, promises)
-                cases = tuple(told.case(case, events.lines) for case in asked.cases)
+                trial = _Trial(resources, cache, cell, promises)
+                cases = tuple(trial.case(case, events.lines) for case in asked.cases)
             finally:
                 cache.close()
             codex = resources.programs.able(cell).version
@@ -273,12 +273,12 @@ class _Trial:
 
     def _records(self, case: Case) -> Iterator[Record]:
         facts = self._resources.pool.facts(self._cell.environment)
-        told = {**facts, "codex": self._resources.programs.able(self._cell).version}
+        known = {**facts, "codex": self._resources.programs.able(self._cell).version}
         for promise, function in self._promises:
             if promise.over == "inputs" and case.group not in ("inputs", "own"):
                 continue
             yield single_case.record(
-                self._cache, promise, function, cell=self._cell, case=case.id, facts=told, why=_explained
+                self._cache, promise, function, cell=self._cell, case=case.id, facts=known, why=_explained
             )
 
 

@@ -100,7 +100,7 @@ def as_json(shown: Shown) -> str:
         {"id": one.id, "title": one.title, "kind": one.kind, "severity": one.severity, "source": one.source}
         for one in plan.promises
     ]
-    coverage, told = plan.coverage, work_of(plan)
+    coverage, work = plan.coverage, work_of(plan)
     document: dict[str, Any] = {
         "preset": plan.preset,
         "digest": digest(plan),
@@ -108,8 +108,8 @@ def as_json(shown: Shown) -> str:
         "promises": promises,
         "keys": plan.keys,
         "calls": calls(plan),
-        "stories": sum(one.stories for one in told.values()),
-        "strains": sum(one.strains for one in told.values()),
+        "stories": sum(one.stories for one in work.values()),
+        "strains": sum(one.strains for one in work.values()),
         "seconds": round(sum(shown.seconds.values()), 1),
         "learned_from": shown.learned,
         "downloads": shown.downloads,

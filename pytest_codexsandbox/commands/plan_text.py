@@ -51,12 +51,12 @@ def as_text(shown: Shown, *, verbose: bool = False) -> str:
 
 
 def _head(shown: Shown, verbose: bool) -> Iterator[str]:
-    plan, told = shown.plan, work_of(shown.plan)
+    plan, work = shown.plan, work_of(shown.plan)
     head = (
         f"{plan.preset}: {many(len(plan.cells), 'cell')}, {many(len(plan.promises), 'promise')}, "
-        f"{many(len(plan.keys), 'check')} in {many(sum(one.calls for one in told.values()), 'Codex call')}"
+        f"{many(len(plan.keys), 'check')} in {many(sum(one.calls for one in work.values()), 'Codex call')}"
     )
-    yield from wrapped(head + "".join(_of_generators(told.values())), "")
+    yield from wrapped(head + "".join(_of_generators(work.values())), "")
     yield from wrapped(_time(shown), "")
     yield from _picked(shown)
     by_environment: dict[str, list[Cell]] = {}
@@ -70,19 +70,19 @@ def _head(shown: Shown, verbose: bool) -> Iterator[str]:
         yield from _axes(plan, len(by_environment))
 
 
-def _of_generators(told: Iterable[Work]) -> Iterator[str]:
-    told = tuple(told)
-    if stories := sum(one.stories for one in told):
+def _of_generators(works: Iterable[Work]) -> Iterator[str]:
+    works = tuple(works)
+    if stories := sum(one.stories for one in works):
         yield f", {many(stories, 'case')} of generators"
-    if strains := sum(one.strains for one in told):
+    if strains := sum(one.strains for one in works):
         yield f", {many(strains, 'stress check')}"
 
 
 def _time(shown: Shown) -> str:
-    told = work_of(shown.plan).values()
+    works = work_of(shown.plan).values()
     guessed = [f"{GUESSED} s for each call"]
-    guessed += [f"{GUESSED_STORY} s for each case of a generator"] if any(one.stories for one in told) else []
-    guessed += [f"{GUESSED_STRAIN} s for each stress check"] if any(one.strains for one in told) else []
+    guessed += [f"{GUESSED_STORY} s for each case of a generator"] if any(one.stories for one in works) else []
+    guessed += [f"{GUESSED_STRAIN} s for each stress check"] if any(one.strains for one in works) else []
     source = f"learned from {many(shown.learned, 'run')}" if shown.learned else f"guessed: {', '.join(guessed)}"
     return f"about {in_words(sum(shown.seconds.values()))}, one environment after the other ({source})"
 
@@ -119,8 +119,8 @@ def _axes(plan: Plan, environments: int) -> Iterator[str]:
     for axis in AXES:
         counted = Counter(cell.axes.get(axis, "-") for cell in cells)
         asked = [value for value in (plan.coverage.axes.get(axis, ()) if plan.coverage else ()) if value in counted]
-        told = ",\0".join(f"{value} {counted[value]}" for value in dict.fromkeys([*asked, *counted]))
-        yield from wrapped(told.split("\0"), f"  {axis:<{wide}}  ", " " * (wide + 4))
+        values = ",\0".join(f"{value} {counted[value]}" for value in dict.fromkeys([*asked, *counted]))
+        yield from wrapped(values.split("\0"), f"  {axis:<{wide}}  ", " " * (wide + 4))
     synthetic = sum(cell.environment.synthetic for cell in cells)
     if synthetic:
         yield f"  {many(synthetic, 'cell')} synthetic: the harness makes their refusals"
@@ -192,9 +192,9 @@ def _stock(stock: Sequence[ArtifactStatus]) -> Iterator[str]:
         ready = [one.name for one in stock if one.kind == kind and one.ready]
         rest = [one for one in stock if one.kind == kind and not one.ready]
         size = sum(one.megabytes for one in rest)
-        told = f"{kind}s: {len(ready):,} ready"
-        told += f", {len(rest):,} to make{f', about {size:,} MB to download' if size else ''}: " if rest else ""
-        yield from wrapped(told + ", ".join(one.name for one in rest), "", "  ")
+        summary = f"{kind}s: {len(ready):,} ready"
+        summary += f", {len(rest):,} to make{f', about {size:,} MB to download' if size else ''}: " if rest else ""
+        yield from wrapped(summary + ", ".join(one.name for one in rest), "", "  ")
 
 
 def _asked(asked: Sequence[PlanQuery]) -> Iterator[str]:

@@ -38,15 +38,15 @@ _STATES: Final = {"as recorded": "as recorded", "differs": "NOT AS RECORDED", "n
 def listed(choices: Sequence[Choice]) -> Iterator[str]:
     """Lists remedies by cause; a remedy for several causes is described in full at the first."""
     known = {one.id: one.cause for one in fingerprints()}
-    told: set[str] = set()
+    explained: set[str] = set()
     for cause in dict.fromkeys(cause for choice in choices for cause in choice.causes):
         yield cause
         yield from _wrapped("  ", known.get(cause, ""))
         for choice in choices:
             if cause in choice.causes:
                 yield ""
-                yield from _remedy(choice, cause, again=choice.remedy.name in told)
-                told.add(choice.remedy.name)
+                yield from _remedy(choice, cause, again=choice.remedy.name in explained)
+                explained.add(choice.remedy.name)
         yield ""
     yield from _wrapped("", _counted(choices))
 

@@ -79,8 +79,8 @@ def run(options: argparse.Namespace) -> int:
             others[GENERATORS] = selftest_generators.kill(writers, say=say)
     found = (*faults(killing, whole=not options.subject), *_elsewhere(others, whole=not options.subject))
     seconds = time.monotonic() - started
-    told = as_json if options.json else as_text
-    print(told(killing, others, found, seconds, verbose=options.verbose))
+    render = as_json if options.json else as_text
+    print(render(killing, others, found, seconds, verbose=options.verbose))
     return 1 if found else 0
 
 
@@ -246,11 +246,11 @@ def as_text(
 ) -> str:
     matrix = selftest_table.whole(killing) if verbose else selftest_table.compact(killing)
     generators = others.get(GENERATORS)
-    told = [matrix] if killing.fakes else []
+    lines = [matrix] if killing.fakes else []
     if generators is not None:
-        told += ["", (selftest_table.whole if verbose else selftest_table.compact)(generators)]
+        lines += ["", (selftest_table.whole if verbose else selftest_table.compact)(generators)]
     counted = [f"{_door(name)}: {selftest_table.counted(one, _faults(name, one))}" for name, one in others.items()]
-    return "\n".join([*told, "", *counted, selftest_table.closing(killing, found, seconds)])
+    return "\n".join([*lines, "", *counted, selftest_table.closing(killing, found, seconds)])
 
 
 def _door(name: str) -> str:

@@ -106,16 +106,16 @@ def _record(
     try:
         if bad is not None and bad.kind == "prevented":
             return _prevented(cases, key, cell)
-        told = run_promise(writing, function)
+        judged = run_promise(writing, function)
     except CodexSandboxError as fault:
         return Record(key=key, verdict=Verdict.BROKEN, reason=str(fault))
     return Record(
         key=key,
-        verdict=told.verdict,
-        direction=told.direction,
-        reason=told.reason,
+        verdict=judged.verdict,
+        direction=judged.direction,
+        reason=judged.reason,
         evidence=tuple(writing.rows),
-        blocked_by=told.blocked_by,
+        blocked_by=judged.blocked_by,
     )
 
 

@@ -69,10 +69,10 @@ def counted(killing: KillResult, found: tuple[Fault, ...]) -> str:
     return f"{len(killing.fakes)} subjects, {asked} checks: {caught}{f', {unasked} not run here' if unasked else ''}"
 
 
-def _row(name: str, told: str) -> list[str]:
+def _row(name: str, text: str) -> list[str]:
     """A name that is too long has a line to itself; names of subjects are never broken."""
     indent = " " * _NAME
-    folded = textwrap.wrap(told, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    folded = textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
     return [f"{name:<{_NAME}}{folded[0].strip()}", *folded[1:]] if len(name) < _NAME else [name, *folded]
 
 

@@ -81,8 +81,8 @@ def _runs(folder: Path, keep: int, *, dry_run: bool) -> int:
         return 0
     pruned = prune(folder, keep=keep)
     for one in pruned:
-        told = f"{one.run.path} ({in_words(one.run.size)})"
-        print(f"removed  {told}" if not one.left else f"stays    {told}: {'; '.join(one.left[:3])}")
+        line = f"{one.run.path} ({in_words(one.run.size)})"
+        print(f"removed  {line}" if not one.left else f"stays    {line}: {'; '.join(one.left[:3])}")
     gone = [one.run for one in pruned if not one.left]
     print(f"{plural(len(gone), 'older run')}, {in_words(sum(run.size for run in gone))}, removed")
     return LEAK if len(gone) < len(pruned) else 0

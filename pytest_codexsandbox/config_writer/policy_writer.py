@@ -85,39 +85,39 @@ def apply(
 
 def generate(request: Request | Mapping[str, Any]) -> dict[str, Any]:
     """Does the same as a generator: takes a request of the harness and returns a result."""
-    told = request_of(request)
-    refusal = _cannot_start(told)
+    parsed = request_of(request)
+    refusal = _cannot_start(parsed)
     if refusal:
         return {"refused": True, "reason": refusal}
     try:
         done = apply(
-            told.config,
-            roots=told.roots,
-            network=told.network,
-            approval=told.approval,
-            workspace=told.workspace,
-            home=told.home,
-            platform=told.platform,
-            owner=told.params.get("owner", "codexsandbox"),
-            sandbox=told.params.get("sandbox", "workspace-write"),  # type: ignore[arg-type]  # `plan` looks at it
-            take_over=told.params.get("take_over") == "yes",
+            parsed.config,
+            roots=parsed.roots,
+            network=parsed.network,
+            approval=parsed.approval,
+            workspace=parsed.workspace,
+            home=parsed.home,
+            platform=parsed.platform,
+            owner=parsed.params.get("owner", "codexsandbox"),
+            sandbox=parsed.params.get("sandbox", "workspace-write"),  # type: ignore[arg-type]  # `plan` looks at it
+            take_over=parsed.params.get("take_over") == "yes",
         )
     except Refused as problem:
         return {"refused": True, "reason": str(problem)}
-    return {"files": [told.config] if done.changed else [], "warnings": list(done.warnings)}
+    return {"files": [parsed.config] if done.changed else [], "warnings": list(done.warnings)}
 
 
 def request_of(given: Request | Mapping[str, Any]) -> Request:
     return given if isinstance(given, Request) else msgspec.convert(dict(given), Request)
 
 
-def _cannot_start(told: Request) -> str:
+def _cannot_start(parsed: Request) -> str:
     """Returns why Codex cannot start a sandbox on this machine; "" if it can. Such a policy is refused unless the
     request asks for danger-full-access."""
-    if told.params.get("sandbox") == "danger-full-access":
+    if parsed.params.get("sandbox") == "danger-full-access":
         return ""
-    needed = ("userns", "uid_map", "seccomp", *(() if told.network else ("netns",)))
-    missing = [name for name in needed if not told.capabilities.get(name, True)]
+    needed = ("userns", "uid_map", "seccomp", *(() if parsed.network else ("netns",)))
+    missing = [name for name in needed if not parsed.capabilities.get(name, True)]
     return f"Codex cannot start a sandbox here: this machine lacks {', '.join(missing)}" if missing else ""
 
 

@@ -59,7 +59,7 @@ def remedies_here(cause: str, facts: Mapping[str, str] = NO_FACTS) -> tuple[tupl
     where = where_of(facts)
     found = [(one, here(one, cause, where)) for one in remedies() if cause in one.causes]
     found.sort(key=lambda pair: (ORDER.index(pair[1].turns), _NO_HELP in pair[1].proof))
-    return tuple((told(one, known), known) for one, known in found)
+    return tuple((sentence(one, known), known) for one, known in found)
 
 
 def here(remedy: Remedy, cause: str, where: Where = ANYWHERE) -> RemedyHere:
@@ -67,7 +67,7 @@ def here(remedy: Remedy, cause: str, where: Where = ANYWHERE) -> RemedyHere:
     return RemedyHere(name=remedy.name, turns=turns, proof=proof, price=price(remedy, where))
 
 
-def told(remedy: Remedy, known: RemedyHere) -> str:
+def sentence(remedy: Remedy, known: RemedyHere) -> str:
     return f"{remedy.do} ({known.proof}). Price: {known.price}"
 
 
@@ -102,9 +102,9 @@ def _places(proofs: Sequence[Proof]) -> str:
     families: dict[str, dict[str, None]] = {}
     for proof in proofs:
         families.setdefault(proof.before.profile, {})[proof.family] = None
-    told = [f"{profile} with {listed(found)}" for profile, found in families.items()]
-    more = [f"{len(told) - _NAMED} more profiles"] if len(told) > _NAMED else []
-    return " and ".join((*told[:_NAMED], *more))
+    named = [f"{profile} with {listed(found)}" for profile, found in families.items()]
+    more = [f"{len(named) - _NAMED} more profiles"] if len(named) > _NAMED else []
+    return " and ".join((*named[:_NAMED], *more))
 
 
 def price(remedy: Remedy, where: Where = ANYWHERE) -> str:

@@ -20,7 +20,7 @@ from pytest_codexsandbox.doors.app_server import SUBCOMMAND, AppServerDoor
 from pytest_codexsandbox.doors.support.app_server_client import AskingServer, Ended, Refused
 from pytest_codexsandbox.doors.support.call_output import exhausted_resource
 from pytest_codexsandbox.doors.support.call_settings import surroundings
-from pytest_codexsandbox.doors.support.claim_parser import claim_of, told
+from pytest_codexsandbox.doors.support.claim_parser import claim_of, with_placeholders
 from pytest_codexsandbox.doors.support.codex_options import settings_of
 from pytest_codexsandbox.doors.support.driver_command import as_words
 from pytest_codexsandbox.errors import HarnessError, Unavailable
@@ -164,7 +164,7 @@ class Claimant:
                 raise HarnessError(
                     "this machine lacks the resources to run Codex", where=self._environment.spec.id, why=full
                 ) from None
-            return Claim(loads=False, error=told(self.world, str(problem)))
+            return Claim(loads=False, error=with_placeholders(self.world, str(problem)))
         finally:
             if server is not None:
                 server.close()

@@ -66,16 +66,16 @@ class AgentClient:
 
         The agent works in the order of the requests, so several may be under way at once.
         """
-        number, told = next(self._numbers), SimpleQueue[wire.Message | EnvironmentLost]()
+        number, inbox = next(self._numbers), SimpleQueue[wire.Message | EnvironmentLost]()
         with self._lock:
             self._refuse_if_lost()
-            self._waiting[number] = told
+            self._waiting[number] = inbox
             self._write(wire.pack({"id": number, "op": op, **words}, blobs))
         end = time.monotonic() + within + PATIENCE
 
         def answer() -> wire.Message:
             try:
-                body, payload = self._answer(told, end)
+                body, payload = self._answer(inbox, end)
             except Empty:
                 self._waiting.pop(number, None)
                 raise self._silent(op, within + PATIENCE) from None
@@ -84,9 +84,9 @@ class AgentClient:
 
         return answer
 
-    def _answer(self, told: "SimpleQueue[wire.Message | EnvironmentLost]", end: float) -> wire.Message:
+    def _answer(self, inbox: "SimpleQueue[wire.Message | EnvironmentLost]", end: float) -> wire.Message:
         while True:
-            message = told.get(timeout=max(0.0, end - time.monotonic()))
+            message = inbox.get(timeout=max(0.0, end - time.monotonic()))
             if isinstance(message, EnvironmentLost):
                 raise message
             if _NOTICE not in message[0]:
@@ -131,9 +131,9 @@ class AgentClient:
         try:
             while data := self._reading.read(1 << 20):
                 for body, blobs in unpacker.feed(data):
-                    told = self._waiting.get(body["id"]) if _NOTICE in body else self._waiting.pop(body["id"], None)
-                    if told is not None:
-                        told.put((body, blobs))
+                    inbox = self._waiting.get(body["id"]) if _NOTICE in body else self._waiting.pop(body["id"], None)
+                    if inbox is not None:
+                        inbox.put((body, blobs))
         except wire.ProtocolError as problem:
             why = str(problem)
         except (OSError, ValueError):
@@ -143,8 +143,8 @@ class AgentClient:
         with self._lock:
             self._lost = self._lost or why
             waiting, self._waiting = list(self._waiting.values()), {}
-        for told in waiting:
-            told.put(EnvironmentLost("the agent has ended", where=self.name, why=self._lost))
+        for inbox in waiting:
+            inbox.put(EnvironmentLost("the agent has ended", where=self.name, why=self._lost))
 
 
 def _raise_error(body: Mapping[str, Any], op: str, where: str) -> None:

@@ -36,8 +36,8 @@ class AgentEnvironment:
         return self._facts
 
     def state(self) -> Mapping[str, Any]:
-        told: Mapping[str, Any] = self._client.ask("state")[0]["state"]
-        return told
+        state: Mapping[str, Any] = self._client.ask("state")[0]["state"]
+        return state
 
     # ---- commands to run
     @property

@@ -96,7 +96,7 @@ class PrivateDirs:
             for name, state in as_files(self.act("snapshot", self.folders)).items()
         }
 
-    def told(self, number: int = 0) -> FileState | None:
+    def reported_result(self, number: int = 0) -> FileState | None:
         """Returns the result that the generator wrote; None if it wrote none."""
         path = f"@OWN@/{number}/result.json" if number else "@OWN@/result.json"
         return as_files(self.act("snapshot", {"OWN": self.own})).get(path)

@@ -73,7 +73,7 @@ class Runner:
         except CodexSandboxError as problem:
             return tuple(self._not_started(_line(problem)) for _ in asked)
         finished = self._performed(prepared)
-        results = [self.stage.told(number) for number in range(len(asked))]
+        results = [self.stage.reported_result(number) for number in range(len(asked))]
         launches = self.stage.launches()
         files, strayed = self.stage.files(), self._strayed()
         folders = (*self.stage.inside.values(), self.stage.own)

@@ -32,11 +32,11 @@ def _plain_signals(agent: Agent) -> None:
             except (OSError, ValueError):
                 continue
 
-    def told(number: int, frame: types.FrameType | None) -> None:
+    def exit_as_signalled(number: int, frame: types.FrameType | None) -> None:
         agent.loop.after(0, agent.end_alone)  # not here: it may be in the middle of anything
 
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, told)
+        signal.signal(number, exit_as_signalled)
 
 
 def _watch_parent(agent: Agent) -> None:

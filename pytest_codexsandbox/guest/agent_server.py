@@ -255,9 +255,9 @@ class Agent:
         reply(left=self._worlds.clear(self._worlds.get(body["world"]), quiet=not self.scopes.calls))
 
     def do_facts(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
-        told = facts.facts(os.environ.get("PATH", ""))
-        told["offers"] = [*probe_kernel_verbs.offers(), *self._objects.kept]
-        reply(facts={**told, "private_tmp": self._alone, "resolver": "ours" if self._resolver else "the system's"})
+        found = facts.facts(os.environ.get("PATH", ""))
+        found["offers"] = [*probe_kernel_verbs.offers(), *self._objects.kept]
+        reply(facts={**found, "private_tmp": self._alone, "resolver": "ours" if self._resolver else "the system's"})
 
     def do_state(self, reply: Reply, body: Body, blobs: list[bytes]) -> None:
         reply(state=facts.state())

@@ -16,11 +16,11 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from pytest_codexsandbox.guest.driver import Codex, arguments, leave, told
+    from pytest_codexsandbox.guest.driver import Codex, arguments, leave, report
     from pytest_codexsandbox.guest.fifo_channel import Channel, wrapped
 else:  # started as a file: the files beside it are modules
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    from driver import Codex, arguments, leave, told
+    from driver import Codex, arguments, leave, report
     from fifo_channel import Channel, wrapped
 
 CLIENT = {"name": "client", "title": "client", "version": "1"}
@@ -57,7 +57,7 @@ class Server:
         text = str(error.get("message"))
         denied = DENIED.search(text)
         if not denied:
-            told(f"{method} was refused: {error.get('code')} {text}")
+            report(f"{method} was refused: {error.get('code')} {text}")
             self.codex.stop()
             leave(1)
         return {"exitCode": int(denied[1]), "stderr": text}
@@ -82,7 +82,7 @@ class Server:
                 message = None
             if isinstance(message, dict):
                 return message
-            told(f"no JSON: {line[:_UNREAD].decode('latin-1').rstrip()}")
+            report(f"no JSON: {line[:_UNREAD].decode('latin-1').rstrip()}")
         return self._gone(method)
 
     def _gone(self, method: str) -> NoReturn:

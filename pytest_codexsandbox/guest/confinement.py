@@ -178,8 +178,8 @@ def user_name(uid: int, lines: list[str]) -> str:
 
 def limit(paths: tuple[str, ...]) -> str:
     """Returns the limit of a control group as a number, or "none"; "" if it cannot be read."""
-    told = next((lines[0].strip() for path in paths if (lines := _lines(path))), "")
-    return "none" if told == "max" or (told.isdigit() and int(told) > _NO_LIMIT) else told
+    value = next((lines[0].strip() for path in paths if (lines := _lines(path))), "")
+    return "none" if value == "max" or (value.isdigit() and int(value) > _NO_LIMIT) else value
 
 
 def _lines(path: str) -> list[str]:

@@ -16,9 +16,9 @@ def least(places: Iterable[str]) -> int:
     found = []
     for place in places:
         try:
-            told = os.statvfs(place)
+            status = os.statvfs(place)
         except OSError:
             continue
-        counts_files = told.f_files > 0  # some file systems have no such limit
-        found.append(0 if counts_files and told.f_favail < _FILES else told.f_bavail * told.f_frsize)
+        counts_files = status.f_files > 0  # some file systems have no such limit
+        found.append(0 if counts_files and status.f_favail < _FILES else status.f_bavail * status.f_frsize)
     return min(found, default=-1)

@@ -54,7 +54,7 @@ class Codex:
             self.process.stdin.close()
         for number in (0, signal.SIGTERM, signal.SIGKILL):
             if number:
-                told(f"Codex did not end by itself, so it was sent {signal.Signals(number).name}")
+                report(f"Codex did not end by itself, so it was sent {signal.Signals(number).name}")
                 self.process.send_signal(number)
             try:
                 self.process.wait(_PATIENCE)
@@ -68,7 +68,7 @@ class Codex:
         self.ended()
         code = self.process.returncode
         if not self.spoke or not code:
-            told(why)
+            report(why)
         if code < 0:
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
@@ -76,13 +76,13 @@ class Codex:
         leave(code or FAULT)
 
 
-def told(text: str) -> None:
+def report(text: str) -> None:
     os.write(2, (SAID + text + "\n").encode("utf-8", "backslashreplace"))
 
 
 def fault(why: str) -> NoReturn:
     """Ends the driver with FAULT: it could not talk to Codex, so Codex's own answer is unknown."""
-    told(why)
+    report(why)
     leave(FAULT)
 
 

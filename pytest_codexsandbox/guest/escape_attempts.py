@@ -46,14 +46,14 @@ def attempts(spec: Dict[str, Any]) -> Dict[str, Callable[[], None]]:  # noqa: UP
 
 def tried(spec: Dict[str, Any]) -> Dict[str, str]:  # noqa: UP006
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # the spec's pid may be this process's own inside
-    told = {}
+    errors = {}
     for name, act in attempts(spec).items():
         try:
             act()
-            told[name] = ""
+            errors[name] = ""
         except OSError as problem:
-            told[name] = errno.errorcode.get(problem.errno or 0, "") or str(problem)
-    return told
+            errors[name] = errno.errorcode.get(problem.errno or 0, "") or str(problem)
+    return errors
 
 
 def _sets() -> None:
@@ -166,13 +166,13 @@ def on_terminal(argv: list[str]) -> dict[str, Any]:
         _become(argv, theirs, writing)
     os.close(writing)
     with open(reading, "rb") as said:
-        told = said.read(1 << 16)
+        output = said.read(1 << 16)
     os.waitpid(child, 0)
     mode = termios.tcgetattr(theirs)
     mode[3] &= ~termios.ICANON
     mode[6][termios.VMIN], mode[6][termios.VTIME] = 0, 1
     termios.tcsetattr(theirs, termios.TCSANOW, mode)
-    return {"said": told.decode("utf-8", "replace"), "arrived": TYPED in os.read(theirs, 100), "ours": ours}
+    return {"said": output.decode("utf-8", "replace"), "arrived": TYPED in os.read(theirs, 100), "ours": ours}
 
 
 def _become(argv: list[str], terminal: int, said: int) -> NoReturn:

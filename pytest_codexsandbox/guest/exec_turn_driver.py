@@ -15,12 +15,12 @@ import sys
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_codexsandbox.guest.driver import Codex, arguments, fault, leave, told
+    from pytest_codexsandbox.guest.driver import Codex, arguments, fault, leave, report
     from pytest_codexsandbox.guest.fifo_channel import Channel, wrapped
     from pytest_codexsandbox.guest.scripted_model import Model
 else:  # started as a file: the files beside it are modules
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    from driver import Codex, arguments, fault, leave, told
+    from driver import Codex, arguments, fault, leave, report
     from fifo_channel import Channel, wrapped
     from scripted_model import Model
 
@@ -89,7 +89,7 @@ def main(words: list[str]) -> None:
         fault(f"Codex ended with 0 and did not report the command's end; model requests: {model.asked}")
     channel.finish()
     if codex.process.returncode:
-        told(f"Codex itself ended with {codex.process.returncode}")
+        report(f"Codex itself ended with {codex.process.returncode}")
     os.write(2, model.text[:_TEXT].encode("utf-8", "backslashreplace"))
     leave(model.code)
 

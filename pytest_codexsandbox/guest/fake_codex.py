@@ -288,7 +288,7 @@ DOING: dict[str, Callable[[Call], int]] = {
 }
 
 
-def told(code: int, flaws: frozenset[str]) -> int:
+def shown_code(code: int, flaws: frozenset[str]) -> int:
     """Returns the exit code as the caller gets it."""
     if "exit:swallowed" in flaws:
         return 0
@@ -314,7 +314,7 @@ def main(words: list[str]) -> None:
 
     def perform(command: list[str]) -> int:
         call = Call(command, dict(policy), subject, folder=asked.folder)
-        return told(DOING[conduct](call), call.flaws)
+        return shown_code(DOING[conduct](call), call.flaws)
 
     if asked.subcommand == "app-server":
         fake_doors.serve(asked.options, policy, perform)

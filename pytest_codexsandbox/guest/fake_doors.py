@@ -128,15 +128,15 @@ def _answered(message: dict[str, Any], asked: Options, policy: dict[str, Any], p
 
 
 def _claimed(policy: dict[str, Any]) -> dict[str, Any]:
-    told: dict[str, Any] = {"type": _MODES[policy["mode"]]}
+    sandbox: dict[str, Any] = {"type": _MODES[policy["mode"]]}
     if policy["mode"] == "workspace-write":
-        told.update(
+        sandbox.update(
             writableRoots=policy["roots"],
             networkAccess=policy["network"],
             excludeSlashTmp=policy["exclude_slash_tmp"],
             excludeTmpdirEnvVar=policy["exclude_tmpdir"],
         )
-    return told
+    return sandbox
 
 
 def _nested(options: Options) -> dict[str, Any]:
@@ -166,8 +166,8 @@ def turn(asked: Options, perform: Perform) -> None:
     _event({"type": "turn.started"})
     while call := _asked(address, said):
         code, heard = ran(shlex.split(json.loads(call["arguments"])["cmd"]), perform)
-        told = f"Wall time: 0.0 seconds\nProcess exited with code {code}\nOutput:\n{heard}"
-        said += [call, {"type": "function_call_output", "call_id": call["call_id"], "output": told}]
+        output = f"Wall time: 0.0 seconds\nProcess exited with code {code}\nOutput:\n{heard}"
+        said += [call, {"type": "function_call_output", "call_id": call["call_id"], "output": output}]
     _event({"type": "turn.completed"})
 
 

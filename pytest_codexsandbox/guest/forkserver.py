@@ -77,12 +77,12 @@ def _begin(function: Callable[..., Any], words: dict[str, Any], streams: list[in
         asked.close()
         _perform(function, words, streams, {reading, writing})
     os.close(writing)
-    told = os.read(reading, 32)
+    number = os.read(reading, 32)
     os.close(reading)
     os.waitpid(middle, 0)
-    if not told:
+    if not number:
         raise OSError("no process could be made for it")
-    return int(told)
+    return int(number)
 
 
 def _perform(function: Callable[..., Any], words: dict[str, Any], streams: list[int], ours: set[int]) -> NoReturn:
@@ -112,14 +112,14 @@ def _perform(function: Callable[..., Any], words: dict[str, Any], streams: list[
 def call(function: Callable[..., Any], request: dict[str, Any], result: str) -> int:
     """Returns the exit code: the value of a SystemExit, 1 for any other exception."""
     try:
-        told = function(_wanted(function, request))
+        returned = function(_wanted(function, request))
     except SystemExit as end:
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
         return end.code if isinstance(end.code, int) else 1 if end.code else 0
-    if told is not None:
+    if returned is not None:
         with open(result, "w", encoding="utf-8") as file:
-            json.dump(_plain(told), file)
+            json.dump(_plain(returned), file)
     return 0
 
 
@@ -142,10 +142,10 @@ def _wanted(function: Callable[..., Any], request: dict[str, Any]) -> Any:
     return msgspec.convert(request, kind)
 
 
-def _plain(told: Any) -> Any:
-    if isinstance(told, dict):
-        return told
-    return {name: getattr(told, name) for name in _TELLS if hasattr(told, name)}
+def _plain(result: Any) -> Any:
+    if isinstance(result, dict):
+        return result
+    return {name: getattr(result, name) for name in _TELLS if hasattr(result, name)}
 
 
 def once(words: dict[str, Any]) -> int:

@@ -64,8 +64,8 @@ class Model:
             self.text += output
             again = {"session_id": int(running[1]), "chars": "", "yield_time_ms": _WAITS}
             return function_call("write_stdin", again)
-        self.code, told = ending(text)
-        self.text += told
+        self.code, reported = ending(text)
+        self.text += reported
         return message("done")
 
 
@@ -74,8 +74,8 @@ def ending(text: str) -> tuple[int, str]:
     text.
     """
     try:
-        told = json.loads(text)
-        return int(told["metadata"]["exit_code"]), str(told.get("output", ""))
+        result = json.loads(text)
+        return int(result["metadata"]["exit_code"]), str(result.get("output", ""))
     except (ValueError, TypeError, KeyError, AttributeError):
         pass
     head, divider, output = text.partition("\nOutput:\n")

@@ -101,10 +101,10 @@ def main() -> None:
     kept: dict[str, Any] = {}
     for line in sys.stdin:
         try:
-            told = {"ok": answer(kept, *json.loads(line))}
+            reply = {"ok": answer(kept, *json.loads(line))}
         except Exception as problem:
-            told = {"error": f"{type(problem).__name__}: {problem}"}
-        print(json.dumps(told), flush=True)
+            reply = {"error": f"{type(problem).__name__}: {problem}"}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":

@@ -322,12 +322,12 @@ class SqliteHelper:
         self.lives = False
 
     def ask(self, kind: str, path: str, content: str = "") -> str:
-        told = json.loads(
+        answer = json.loads(
             self._told(json.dumps([kind, path, content]).encode() + b"\n") or b'{"error": "it has ended"}'
         )
-        if "error" in told:
-            raise OSError(f"{kind} at {path}: {told['error']}")
-        return str(told["ok"])
+        if "error" in answer:
+            raise OSError(f"{kind} at {path}: {answer['error']}")
+        return str(answer["ok"])
 
     def _told(self, line: bytes) -> bytes:
         assert self._process.stdin is not None

@@ -92,11 +92,11 @@ def look_of(observation: Observation, act_id: str, path: str, *, before: bool) -
     )
 
 
-def left_behind(observation: Observation, *, told: bool = False) -> str:
-    """Describes the leftovers of a call. `told`: adds what the statement rests on."""
+def left_behind(observation: Observation, *, with_basis: bool = False) -> str:
+    """Describes the leftovers of a call. `with_basis`: adds what the statement rests on."""
     if observation.litter:
         return f"left behind: {', '.join(observation.litter)}"
-    return f"nothing was left behind{'; the search found the file planted in each place' if told else ''}"
+    return f"nothing was left behind{'; the search found the file planted in each place' if with_basis else ''}"
 
 
 def not_searched(*observations: Observation) -> list[str]:

@@ -134,11 +134,11 @@ class BinaryGuard:
             return
         now = self._digest(binary) if first else ""
         if now != first:
-            told = f"it was sha256 {first[:12]}, and is {f'{now[:12]} now' if now else 'gone'}"
+            change = f"it was sha256 {first[:12]}, and is {f'{now[:12]} now' if now else 'gone'}"
             raise HarnessError(
                 "this Codex was replaced during the run",
                 where=binary,
-                why=told,
+                why=change,
                 next_step="leave it alone until the run has ended, or measure a copy of it",
             )
 
@@ -150,11 +150,11 @@ class BinaryGuard:
             first = self._started.setdefault((place, binary), program)
             if program != first:
                 same = program[0] == first[0]
-                told = f"a new file at {first[0]}" if same else f"{program[0]}, in earlier calls {first[0]}"
+                change = f"a new file at {first[0]}" if same else f"{program[0]}, in earlier calls {first[0]}"
                 raise HarnessError(
                     "this Codex starts another program than before",
                     where=binary,
-                    why=told,
+                    why=change,
                     next_step="name the program itself: --codex-bin PATH",
                 )
 

@@ -69,7 +69,11 @@ class MachineGuard:
                 continue
             first = self._bwraps.setdefault((spec_id, who), one)
             if (first.kind, first.path, first.sha256) != (one.kind, one.path, one.sha256):
-                self._keep(spec_id, (f"sandboxes of {who} were set up by {first.told}, and now by {one.told}",), {})
+                self._keep(
+                    spec_id,
+                    (f"sandboxes of {who} were set up by {first.description}, and now by {one.description}",),
+                    {},
+                )
         self.need(spec_id)
 
     def news(self, spec_id: str) -> dict[str, Any]:
@@ -77,17 +81,17 @@ class MachineGuard:
         return self._facts.pop(spec_id, {})
 
     def _compare(self, spec: str, first: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-        if told := differences(first, now):
-            self._keep(spec, told, now)
+        if changes := differences(first, now):
+            self._keep(spec, changes, now)
 
-    def _keep(self, spec: str, told: Sequence[str], now: Mapping[str, Any]) -> None:
+    def _keep(self, spec: str, changes: Sequence[str], now: Mapping[str, Any]) -> None:
         if spec in self._faults:
             return
-        self._facts[spec] = {**self._first.get(spec, {}), **now, CHANGED: list(told)}
+        self._facts[spec] = {**self._first.get(spec, {}), **now, CHANGED: list(changes)}
         self._faults[spec] = HarnessError(
             "this machine changed during the run",
             where=spec,
-            why="; ".join(told),
+            why="; ".join(changes),
             next_step="leave it alone until the run has ended, and run again",
         )
 

@@ -43,8 +43,8 @@ class Lack(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        told = f"{self.what} ({self.where})" if self.where else self.what
-        return "; ".join(filter(None, (f"{told}: {self.why}" if self.why else told, self.next_step)))
+        subject = f"{self.what} ({self.where})" if self.where else self.what
+        return "; ".join(filter(None, (f"{subject}: {self.why}" if self.why else subject, self.next_step)))
 
     @property
     def not_planned(self) -> NotPlanned:
@@ -71,14 +71,14 @@ def forecasts(subjects: Sequence[SubjectSpec], cache: Path, *, limit: float = RE
         return process.run(msgspec.structs.replace(command, timeout=min(command.timeout, rest)))
 
     try:
-        told = {spec.label: download_estimate.from_data(spec, cache) for spec in subjects if not spec.path}
+        known = {spec.label: download_estimate.from_data(spec, cache) for spec in subjects if not spec.path}
     except Unavailable:  # no Codex runs on this machine at all: the plan calls its promises not applicable
         return {}
-    unknown = [label for label, found in told.items() if found is None]
+    unknown = [label for label, found in known.items() if found is None]
     asked = {(label, find): partial(_asked, label, find, run) for label in unknown for find in sources.EVERYWHERE}
     answers = ask_all(asked, limit)
     heard = {label: [answers.get((label, find)) for find in sources.EVERYWHERE] for label in unknown}
-    return {label: found or _heard(release_name(label), heard[label], limit) for label, found in told.items()}
+    return {label: found or _heard(release_name(label), heard[label], limit) for label, found in known.items()}
 
 
 def _asked(label: str, find: Find, run: Run) -> Forecast:

@@ -36,8 +36,8 @@ def expand_cells(
         picked=known.picked,
         generators=generators,
     )
-    told = tuple(one.not_planned for one in known.lacks)
-    return msgspec.structs.replace(found, not_planned=(*told, *found.not_planned))
+    lacking = tuple(one.not_planned for one in known.lacks)
+    return msgspec.structs.replace(found, not_planned=(*lacking, *found.not_planned))
 
 
 def for_listing(known: PlanningFacts, matrix: MatrixFile, subjects: Sequence[SubjectSpec]) -> PlanningFacts:

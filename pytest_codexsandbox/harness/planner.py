@@ -163,8 +163,8 @@ def refuse_conflicts(asked: RunRequest, matrix: MatrixFile) -> None:
 
 def seconds_of(plan: Plan, known: PlanningFacts) -> dict[str, float]:
     """Returns how many seconds each cell is expected to take."""
-    told = work_of(plan)
-    return {cell.id: known.learned.expected(cell, told[cell.id]) for cell in plan.cells}
+    work = work_of(plan)
+    return {cell.id: known.learned.expected(cell, work[cell.id]) for cell in plan.cells}
 
 
 def apply_budget(plan: Plan, budget: Budget | None, known: PlanningFacts) -> Plan:

@@ -146,8 +146,10 @@ class RealTrial(SuiteTrial):
             done = all(one.finished or one.ended == "exit" for one in (inside, outside))
             # A search that found something has shown that it works.
             blind = [] if inside.litter else act_effects.not_searched(inside, outside)
-            told = (
-                f"the search did not see {', '.join(blind)}" if blind else act_effects.left_behind(outside, told=True)
+            basis = (
+                f"the search did not see {', '.join(blind)}"
+                if blind
+                else act_effects.left_behind(outside, with_basis=True)
             )
             self._add(
                 "",
@@ -155,7 +157,7 @@ class RealTrial(SuiteTrial):
                 claim=claim or "the call leaves nothing behind that no act explains",
                 saw=act_effects.left_behind(inside),
                 held=not inside.litter,
-                control=told,
+                control=basis,
                 control_held=done and not outside.litter and not blind,
                 direction="" if not inside.litter else "litter",
             )

@@ -33,7 +33,7 @@ NO_CONTROL: Final = "none: `control=False`, so the command did not run outside t
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """The result of comparing one run with its control."""
 
-    told: str
+    shown: str
     held: bool  # False: nothing in this run can be attributed to the sandbox
     direction: Direction = ""
     reason: str = ""
@@ -42,16 +42,16 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 def compared(seen: Observation, control: Observation | None) -> Compared:
     """Compares a run in the sandbox with the same command outside. `control` None: the command did not run outside."""
     if control is None:
-        return Compared(told=NO_CONTROL, held=True)
+        return Compared(shown=NO_CONTROL, held=True)
     how = _end(control)
     if control.error:
-        return Compared(told=f"outside the sandbox the same command could not be run: {how}", held=False)
+        return Compared(shown=f"outside the sandbox the same command could not be run: {how}", held=False)
     if _fails(seen) and _fails(control) and _alike(seen, control):
-        told = f"outside the sandbox the same command fails too ({how}): it is not the sandbox"
-        return Compared(told=told, held=False, reason=FAILS_OUTSIDE)
+        shown = f"outside the sandbox the same command fails too ({how}): it is not the sandbox"
+        return Compared(shown=shown, held=False, reason=FAILS_OUTSIDE)
     denied = (_fails(seen) and not _fails(control)) or bool(_changed(control) - _changed(seen))
-    told = f"outside the sandbox the same command ended with {how}"
-    return Compared(told=told, held=True, direction="denied" if denied else "")
+    shown = f"outside the sandbox the same command ended with {how}"
+    return Compared(shown=shown, held=True, direction="denied" if denied else "")
 
 
 def failed_by_itself(
@@ -68,7 +68,7 @@ def failed_by_itself(
         claim=title,
         saw=_first_words(message),
         held=False,
-        control=found.told,
+        control=found.shown,
         control_held=found.held,
         direction=found.direction,
         reason=found.reason,

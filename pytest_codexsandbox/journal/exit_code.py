@@ -55,8 +55,8 @@ def versions(cells: Iterable[Cell], measured: Mapping[str, str]) -> dict[str, st
 def without_plan(code: int, why: str = "") -> str:
     """Returns the reason of a run that ended before it had a plan, with the first line of `why`."""
     words = {**PYTEST_OWN, NOTHING_COLLECTED: "no test was selected, so nothing was measured"}
-    told = words.get(code, "the run ended before anything was planned")
-    return f"{code} {told}: {why.splitlines()[0]}" if why else f"{code} {told}"
+    meaning = words.get(code, "the run ended before anything was planned")
+    return f"{code} {meaning}: {why.splitlines()[0]}" if why else f"{code} {meaning}"
 
 
 def settle(
@@ -94,7 +94,7 @@ def of_run(
         unmatched=applied.unmatched,
         disagreed=others.disagreed,
         leaks=leaks,
-        changed=tuple(f"{spec}: {'; '.join(told)}" for spec, told in changed.items()),
+        changed=tuple(f"{spec}: {'; '.join(differing)}" for spec, differing in changed.items()),
         incomplete=others.incomplete,
         unwritten=others.unwritten,
         hooks=others.hooks,
@@ -206,11 +206,11 @@ def _unmeasured(records: Mapping[Key, Record], planned: Sequence[Key]) -> str:
     refused = ledger.known_without_sandbox(records.values())
     empty = list(dict.fromkeys(key.cell for key in planned if key.cell not in measured | refused))
     some = {record.key.cell for record in records.values() if ledger.measures(record)}
-    told = {
+    cells_by_reason = {
         "nothing was measured in": [cell for cell in empty if cell not in some],
         "the state of the requested sandbox was not measured in": [cell for cell in empty if cell in some],
     }
-    return "; ".join(f"{words} {_list(cells)}" for words, cells in told.items() if cells)
+    return "; ".join(f"{words} {_list(cells)}" for words, cells in cells_by_reason.items() if cells)
 
 
 def _never_on(records: Mapping[Key, Record]) -> str:

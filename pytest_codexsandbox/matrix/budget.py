@@ -53,19 +53,19 @@ def _fitting(plan: Plan, seconds: Mapping[str, float], room: float) -> set[str]:
     Choosing a cell can only reduce what other cells add. An old value is thus an upper bound, and the heap stays valid.
     """
     strength = plan.coverage.strength if plan.coverage else 2
-    told = [frozenset(parts(cell.axes, strength)) for cell in plan.cells]
+    parts_of = [frozenset(parts(cell.axes, strength)) for cell in plan.cells]
     costs = [max(seconds[cell.id], 1e-6) for cell in plan.cells]
-    heap = [(-len(told[place]) / costs[place], place) for place in range(len(told))]
+    heap = [(-len(parts_of[place]) / costs[place], place) for place in range(len(parts_of))]
     heapq.heapify(heap)
     seen: set[Part] = set()
     kept: set[str] = set()
     while heap:
         worth, place = heapq.heappop(heap)
-        now = -len(told[place] - seen) / costs[place]
+        now = -len(parts_of[place] - seen) / costs[place]
         if now > worth:
             heapq.heappush(heap, (now, place))
         elif costs[place] <= room:
             room -= costs[place]
-            seen |= told[place]
+            seen |= parts_of[place]
             kept.add(plan.cells[place].id)
     return kept

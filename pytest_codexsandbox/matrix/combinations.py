@@ -66,11 +66,11 @@ class CombinationSpace(msgspec.Struct, frozen=True, kw_only=True):
                 can.append(part)
             else:
                 cannot.setdefault("; ".join(dict.fromkeys(whys[:2])), []).append(part)
-        told = tuple(
+        uncoverable = tuple(
             Uncoverable(why=why, count=len(found), example=" + ".join(value for _, value in found[0]))
             for why, found in cannot.items()
         )
-        return Coverage(strength=strength, axes=self.values, coverable=len(can), uncoverable=told), tuple(can)
+        return Coverage(strength=strength, axes=self.values, coverable=len(can), uncoverable=uncoverable), tuple(can)
 
     def _completed(self, row: dict[str, str], rest: Sequence[str], whys: list[str]) -> Row | None:
         """Completes a row depth first. `whys` collects the reasons of failed attempts."""

@@ -22,8 +22,8 @@ _NO_VERSION: Final = ("", "unknown")
 
 def matches(when: Mapping[str, str], intent: Intent, version: str) -> bool:
     """Checks whether a row applies to an intent. `version`: of the cell; a version in the intent takes precedence."""
-    told = version if intent.version is None else intent.version
-    return _facts_fit(when, intent) and ("version" not in when or _version_fits(when["version"], told))
+    asked_version = version if intent.version is None else intent.version
+    return _facts_fit(when, intent) and ("version" not in when or _version_fits(when["version"], asked_version))
 
 
 def _facts_fit(when: Mapping[str, str], intent: Intent) -> bool:
@@ -85,9 +85,9 @@ def ruled_out(declaration: Declaration, case: str, version: str) -> str:
     if place is None or intent_for(declaration, place, version) is not None:
         return ""
     one = declaration.semantics[place]
-    told = [_deciding(declaration.semantics, intent, version) for intent in _intents(declaration, one)]
-    before = sorted({name_of(other) for other in told if other is not None and other < place})
-    if before and all(other is not None and other < place for other in told):
+    deciding = [_deciding(declaration.semantics, intent, version) for intent in _intents(declaration, one)]
+    before = sorted({name_of(other) for other in deciding if other is not None and other < place})
+    if before and all(other is not None and other < place for other in deciding):
         return f"for Codex {version or 'of this build'} {' and '.join(before)} decides, whatever else is requested"
     return f"the row applies to Codex {one.when.get('version', '')}, and this is {version or 'a build'}"
 

@@ -26,7 +26,7 @@ class BwrapUsed(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""  # of the one that is found on PATH
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         digest = f"sha256 {self.sha256[:12]}" if self.sha256 else "its digest is not known"
         match self.kind:
             case "found":
@@ -99,7 +99,7 @@ def unexpected_bwrap(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:
         as_asked = found.kind in ("brought", "compiled-in")
     else:
         as_asked = found.kind == "found" and bool(found.sha256) and found.sha256 == asked.get("sha256")
-    return "" if as_asked else f"requested {_name(asked)}, used {found.told}"
+    return "" if as_asked else f"requested {_name(asked)}, used {found.description}"
 
 
 def bwrap_not_used(found: BwrapUsed | None, facts: Mapping[str, Any]) -> str:

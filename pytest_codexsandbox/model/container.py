@@ -54,8 +54,8 @@ class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     @property
     def expect(self) -> dict[str, str]:
         """Returns the expected facts inside, by name."""
-        told = {"distro": self.distro, "distro_version": self.distro_version, "distro_name": self.distro_name}
-        return {name: pattern for name, pattern in told.items() if pattern}
+        patterns = {"distro": self.distro, "distro_version": self.distro_version, "distro_name": self.distro_name}
+        return {name: pattern for name, pattern in patterns.items() if pattern}
 
 
 class BwrapSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -103,19 +103,19 @@ def whole(case_runs: Iterable[StoryLine]) -> tuple[StoryLine, ...]:
             return file
         return files.setdefault(file, msgspec.structs.replace(file, text=texts[file.sha256]))
 
-    lists = {digest: _of_all(told, filled) for line in every for digest, told in line.lists.items()}
+    lists = {digest: _of_all(changed, filled) for line in every for digest, changed in line.lists.items()}
     return tuple(_whole(line, lists, filled) for line in every)
 
 
 def _whole(line: StoryLine, lists: Mapping[str, Told], filled: Callable[[LoggedFile], LoggedFile]) -> StoryLine:
     def run(one: LoggedRun) -> LoggedRun:
-        told = {**_of_all(one.changed, filled), **lists.get(one.listed, {})}
+        files = {**_of_all(one.changed, filled), **lists.get(one.listed, {})}
         left = "" if one.listed in lists else one.listed  # the line that carried it may be lost
-        return msgspec.structs.replace(one, changed=dict(sorted(told.items())), listed=left)
+        return msgspec.structs.replace(one, changed=dict(sorted(files.items())), listed=left)
 
     runs = tuple(map(run, line.runs))
     return msgspec.structs.replace(line, before=_of_all(line.before, filled), runs=runs, texts={}, lists={})
 
 
-def _of_all(told: Told, filled: Callable[[LoggedFile], LoggedFile]) -> Told:
-    return {path: filled(file) for path, file in told.items()}
+def _of_all(files: Told, filled: Callable[[LoggedFile], LoggedFile]) -> Told:
+    return {path: filled(file) for path, file in files.items()}

@@ -64,15 +64,15 @@ def changes(lines: Iterable[EnvironmentLine]) -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     first: dict[str, EnvironmentLine] = {}
     for line in every:
-        told = found.setdefault(line.spec, {})
+        changed = found.setdefault(line.spec, {})
         known = first.setdefault(line.spec, line)
         later = line.facts.get(CHANGED, ())
         named = map(str, later if isinstance(later, list | tuple) else [later])
-        told |= dict.fromkeys((*differences(known.facts, line.facts), *named))
+        changed |= dict.fromkeys((*differences(known.facts, line.facts), *named))
     for here, there, word in _elsewhere(first.values()):
         for spec in (here, there):
             found[spec][word] = None
-    return {spec: tuple(told) for spec, told in found.items() if told}
+    return {spec: tuple(changed) for spec, changed in found.items() if changed}
 
 
 def _elsewhere(lines: Iterable[EnvironmentLine]) -> Iterator[tuple[str, str, str]]:

@@ -59,17 +59,17 @@ def without_paths(value: Any, world: Mapping[str, str]) -> Any:
     """Does the same for a JSON value."""
     deepest = sorted(((root, f"@{name}@") for name, root in world.items() if root), key=lambda pair: -len(pair[0]))
 
-    def told(member: Any) -> Any:
+    def replaced(member: Any) -> Any:
         match member:
             case str():
                 return reduce(lambda text, pair: text.replace(*pair), deepest, member)
             case dict():
-                return {told(name): told(below) for name, below in member.items()}
+                return {replaced(name): replaced(below) for name, below in member.items()}
             case list() | tuple():
-                return [told(below) for below in member]
+                return [replaced(below) for below in member]
         return member
 
-    return told(value)
+    return replaced(value)
 
 
 def told_files(files: Files) -> dict[str, LoggedFile]:

@@ -53,7 +53,7 @@ def attach(item: pytest.Item, record: Record, *, axes: Mapping[str, str] | None 
     promise = declared(getattr(item, "function", None))
     if promise is not None:
         dynamic.severity(_SEVERITY[promise.severity])
-    allure.attach(told(record), name="evidence", attachment_type=allure.attachment_type.TEXT)
+    allure.attach(evidence_text(record), name="evidence", attachment_type=allure.attachment_type.TEXT)
     as_json = redact(msgspec.json.format(msgspec.json.encode(record), indent=1).decode())
     allure.attach(as_json, name="record", attachment_type=allure.attachment_type.JSON)
     _say_verdict(item, record)
@@ -68,7 +68,7 @@ def parameters(record: Record, axes: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in named.items() if value}
 
 
-def told(record: Record) -> str:
+def evidence_text(record: Record) -> str:
     lines = [f"{record.verdict.value}{f' ({record.direction})' if record.direction else ''}: {record.reason}"]
     for row in record.evidence:
         lines += [

@@ -149,7 +149,7 @@ class CodexSandbox:
             act=ACT,
             nonce=seen.nonce,
             call=seen.id,
-            control=found.told,
+            control=found.shown,
             control_held=found.held or by_itself(seen),
             saw=ending(seen),
             held=by_itself(seen),

@@ -113,9 +113,9 @@ def preset_of_ini(config: pytest.Config) -> str | None:
 def typed(config: pytest.Config) -> tuple[str, ...]:
     """Returns the names of the plugin's options on the command line itself. An ini (addopts as well) is for many
     runs."""
-    told = getattr(config, "workerinput", {}).get(TYPED)
-    if told is not None:
-        return tuple(told)
+    received = getattr(config, "workerinput", {}).get(TYPED)
+    if received is not None:
+        return tuple(received)
     words = [str(word).partition("=")[0] for word in config.invocation_params.args]
     words = words[: words.index("--")] if "--" in words else words
     return tuple(name for name, *_ in _OPTIONS if f"--codex-{name}" in words)

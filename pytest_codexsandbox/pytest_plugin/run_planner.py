@@ -24,9 +24,9 @@ class PytestPlanner(Planner):
 
     def look_up(self) -> PlanningFacts:
         """Gathers the facts in the process that the user started. Its workers receive them."""
-        told = getattr(self._config, "workerinput", {}).get(FACTS)
-        if told:
-            return msgspec.json.decode(told, type=PlanningFacts)
+        encoded = getattr(self._config, "workerinput", {}).get(FACTS)
+        if encoded:
+            return msgspec.json.decode(encoded, type=PlanningFacts)
         if self._interrupted:
             return PlanningFacts()
         try:

@@ -23,5 +23,5 @@ class WorkerAgreement:
     def _compare(self, name: str, digest: str) -> None:
         first = self._digests.setdefault(name, digest)
         if first != digest:
-            told = f"{name} was {first[:19]} to one of them and {digest[:19]} to another"
-            self.faults.append(f"{told}: it was replaced during the run")
+            difference = f"{name} was {first[:19]} to one of them and {digest[:19]} to another"
+            self.faults.append(f"{difference}: it was replaced during the run")

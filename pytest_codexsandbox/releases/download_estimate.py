@@ -33,8 +33,8 @@ def forecast(spec: SubjectSpec, cache: Path, *, run: Run = process.run) -> Forec
     """Returns the forecast of a subject. InputError for what is no release and for a binary that is no Codex: no run
     would begin with it."""
     try:
-        told = from_data(spec, cache)
-        return published(release_name(spec.release or spec.label), here(), run, sized) if told is None else told
+        known = from_data(spec, cache)
+        return published(release_name(spec.release or spec.label), here(), run, sized) if known is None else known
     except Unavailable as problem:
         return refusal(spec.release or spec.label, problem)
 

@@ -36,9 +36,9 @@ def find(release: str, platform: Platform, *, run: Run) -> Artefact:
 
 def _question(release: str, platform: Platform, log: Path) -> Command:
     dry = ("--dry-run", "--no-deps", "--ignore-installed", "--timeout", "20", "--target", f"{os.devnull}/none")
-    told = ("--report", "-", "--log", str(log), *(word for tag in platform.wheels for word in ("--platform", tag)))
+    options = ("--report", "-", "--log", str(log), *(word for tag in platform.wheels for word in ("--platform", tag)))
     wanted, why = f"{PACKAGE}=={wheel_version(release)}", "pip, asked for a wheel's address"
-    return pip.command("install", *dry, *told, wanted, cwd=Path.cwd(), patience=PATIENCE, why=why)
+    return pip.command("install", *dry, *options, wanted, cwd=Path.cwd(), patience=PATIENCE, why=why)
 
 
 def _artefact(release: str, report: bytes) -> Artefact:

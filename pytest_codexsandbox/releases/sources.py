@@ -35,12 +35,12 @@ def refused(release: str, refusals: list[Unavailable], *, exists: bool) -> Unava
     """Returns one error for all sources. It reports a failure of the network rather than an absence at the other
     source. A release that data does not know and that npm does not have does not exist."""
     if not exists and isinstance(refusals[-1], NotThere):
-        told: Unavailable = refusals[-1]
+        chosen: Unavailable = refusals[-1]
         what = f"there is no Codex {release}"
     else:
-        told = next((problem for problem in refusals if isinstance(problem, NotReached)), refusals[-1])
+        chosen = next((problem for problem in refusals if isinstance(problem, NotReached)), refusals[-1])
         what = f"Codex {release} is not available"
-    return type(told)(what, why="; ".join(map(_words, refusals)), next_step=told.next_step or npm.NO_WAY)
+    return type(chosen)(what, why="; ".join(map(_words, refusals)), next_step=chosen.next_step or npm.NO_WAY)
 
 
 def _words(problem: Unavailable) -> str:

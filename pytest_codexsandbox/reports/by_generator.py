@@ -146,7 +146,7 @@ def _shown(block: GeneratorBlock, paint: Paint) -> Iterator[str]:
     yield from (paint.coloured(one, Verdict.VIOLATES) if red else paint.bold(one) for one in head)
     yield from paint.labelled("called", summary.spec)
     yield from paint.labelled("measured", block.where)
-    if not summary.told:
+    if not summary.receives_request:
         yield from paint.labelled("given", NOT_TOLD)
     if summary.doubt:
         yield from paint.labelled("in doubt", clipped(summary.doubt, _DOUBT))
@@ -201,7 +201,7 @@ def marked(block: GeneratorBlock, level: str = "##") -> Iterator[str]:
     yield ""
     yield f"- called: {markdown_code(clipped(summary.spec, 300))}"
     yield f"- measured: {markdown(block.where)}"
-    if not summary.told:
+    if not summary.receives_request:
         yield f"- given: {markdown(NOT_TOLD)}"
     if summary.doubt:
         yield f"- **in doubt: {markdown(clipped(summary.doubt, 500))}**"

@@ -37,10 +37,10 @@ class Locations(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the names of cells. For many cells in a run over several axes, it returns what they have in
         common."""
         if len(cells) > FEW and self.alike.speaks:
-            return self.alike.told(cells)
+            return self.alike.described(cells)
         return shortened_list(self.names.get(cell, cell) for cell in cells)
 
-    def told(self, records: Iterable[Record], limit: int) -> str:
+    def described(self, records: Iterable[Record], limit: int) -> str:
         places = self.of(records)
         more = f"; and {plural(len(places) - limit, 'more place')}" if len(places) > limit else ""
         return "; ".join(places[:limit]) + more

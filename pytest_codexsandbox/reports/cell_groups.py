@@ -26,15 +26,15 @@ class CellGroups:
     def speaks(self) -> bool:
         return len(self.varying) > 1
 
-    def told(self, ids: Collection[str], *, rest: bool = False) -> str:
+    def described(self, ids: Collection[str], *, rest: bool = False) -> str:
         """Returns a text like `30 of the 41 cells with profile docker-default, sys-admin and codex other than 0.40.0`.
 
         `rest`: all other cells are described already, so a vague description becomes `the other cells`.
         """
         chosen = [self._cells[id] for id in ids if id in self._cells]
-        told = self._told(chosen, rest=rest)
+        described = self._told(chosen, rest=rest)
         synthetic = bool(chosen) and all(cell.synthetic for cell in chosen)
-        return f"{told} ({SYNTHETIC})" if synthetic and SYNTHETIC not in told else told
+        return f"{described} ({SYNTHETIC})" if synthetic and SYNTHETIC not in described else described
 
     def _told(self, chosen: Sequence[CellRow], *, rest: bool) -> str:
         axes = self._axes(chosen)

@@ -306,7 +306,7 @@ def _way(call: CallLine, found: BwrapUsed | None) -> str:
         probed = call.observation.nonce in call.observation.argv
         return f"not seen from outside ({'no probe was held' if probed else 'its command was no probe'})"
     if found is not None and found.kind != "none":
-        return f"set up by {found.told}"
+        return f"set up by {found.description}"
     reading = call.observation.readings[0]
     own = [name for name, inode in reading.namespaces.items() if reading.hand_namespaces.get(name, inode) != inode]
     marks = [f"own {', '.join(sorted(own))} namespace"] if own else []

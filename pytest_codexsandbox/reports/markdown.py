@@ -115,7 +115,7 @@ def _matrix(table: Grid, where: Locations) -> Iterator[str]:
         if len(group.cells) > 1:
             ids = [cell.id for cell in group.cells]
             names = ", ".join(where.names[cell] for cell in ids)
-            alike = f"{where.alike.told(ids)}: {names}" if _many(group, where) else names
+            alike = f"{where.alike.described(ids)}: {names}" if _many(group, where) else names
             title = _title(group, number, where)
             yield f"{_text(title)} means {len(ids)} cells alike: {_text(alike)}"
             yield ""

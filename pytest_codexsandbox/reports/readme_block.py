@@ -45,11 +45,11 @@ def _lines(summary: Summary) -> Iterator[str]:
     yield "| word | | meaning |"
     yield "|---|---|---|"
     for word, answer in summary.answers.items():
-        asked = _KEPT if word == "effective" and not summary.told else ASKED[word]
+        asked = _KEPT if word == "effective" and not summary.receives_request else ASKED[word]
         yield f"| {word} | {SIGNS[answer]} | {markdown(asked)} |"
     yield ""
     yield "; ".join(f"{sign} {_MEANS[answer]}" for answer, sign in SIGNS.items()) + "."
-    if not summary.told:
+    if not summary.receives_request:
         yield f"It gets {NOT_TOLD}."
     yield ""
     yield "To repeat it:"

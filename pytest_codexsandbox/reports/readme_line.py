@@ -60,7 +60,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     declined: int  # most declined cases in one cell
     confined: str  # "" if any run was unconfined
     doubt: str  # why none of this can be trusted; "" if it can
-    told: bool = True  # False: it gets no roots and no network, so it was not checked for them
+    receives_request: bool = True  # False: it gets no roots and no network, so it was not checked for them
 
 
 def summaries(journal: ReadJournal, found: Sequence[Measured], incomplete: str) -> list[Summary]:
@@ -92,7 +92,7 @@ def _summary(journal: ReadJournal, cells: Sequence[Measured], incomplete: str) -
         declined=max(cell.declined_of_corpus for cell in cells),
         confined=", ".join(sorted({cell.confined for cell in cells})) if all(cell.confined for cell in cells) else "",
         doubt=doubt,
-        told=first.row.told,
+        receives_request=first.row.told,
     )
 
 

@@ -78,7 +78,7 @@ class CauseBlocks(msgspec.Struct, frozen=True, kw_only=True):
         return shortened_list(promises, len(promises) if self.verbosity else _NAMES) + several
 
     def _where(self, cause: Cause) -> str:
-        return self.places.told(cause.records, len(cause.records) if self.verbosity else _NAMES)
+        return self.places.described(cause.records, len(cause.records) if self.verbosity else _NAMES)
 
     def _cases(self, cause: Cause) -> list[str]:
         names = cause.cases

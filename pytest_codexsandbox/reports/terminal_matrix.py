@@ -214,7 +214,7 @@ def _cells_key(
         if every or len(group.cells) > 1:
             shown[number] = ",\0".join(names[cell.id] for cell in group.cells).split("\0")
             if len(group.cells) > FEW and alike.speaks and not all:
-                shown[number] = alike.told([cell.id for cell in group.cells], rest=group is largest).split(" ")
+                shown[number] = alike.described([cell.id for cell in group.cells], rest=group is largest).split(" ")
                 described = True
     if described and len(groups) > 1:
         return [line for number, parts in shown.items() for line in paint.labelled(f"[{number}]", parts)]

@@ -76,8 +76,8 @@ def write(folder: Path, fake: Fake) -> Path:
 
 
 def script(fake: Fake, path: str, *, python: str, guest: str) -> str:
-    told = {"conduct": fake.conduct, "flaws": list(fake.flaws), "launcher": path}
-    words = (python, "-I", "-S", f"{guest}/fake_codex.py", json.dumps(told))
+    settings = {"conduct": fake.conduct, "flaws": list(fake.flaws), "launcher": path}
+    words = (python, "-I", "-S", f"{guest}/fake_codex.py", json.dumps(settings))
     return f'#!/bin/sh\n# {fake.name}: {fake.wrong or "keeps every promise"}\nexec {shlex.join(words)} "$@"\n'
 
 

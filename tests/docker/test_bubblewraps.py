@@ -199,7 +199,7 @@ def test_codex_leaves_an_old_or_broken_one_aside_and_says_nothing(folder: Path, 
     assert seen.finished and seen.stderr == ""
     assert found is not None and found.kind == "brought" and found.path.endswith("/codex-resources/bwrap")
     told = unexpected_bwrap(found, facts)
-    assert told == ("" if name == "none" else f"requested bubblewrap {name}, used {found.told}")
+    assert told == ("" if name == "none" else f"requested bubblewrap {name}, used {found.description}")
 
 
 def test_codex_is_stopped_by_an_unreadable_bubblewrap(folder: Path, codex: Subject) -> None:

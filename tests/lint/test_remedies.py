@@ -9,7 +9,7 @@ from pytest_codexsandbox.commands.remedies_paste import filter_text
 from pytest_codexsandbox.diagnosis.bubblewrap_family import OWN, family_in
 from pytest_codexsandbox.diagnosis.match import fingerprints, match
 from pytest_codexsandbox.diagnosis.remedies import At, Remedy, remedies
-from pytest_codexsandbox.diagnosis.remedy_text import ANYWHERE, Where, here, price, remedies_here, shown, told
+from pytest_codexsandbox.diagnosis.remedy_text import ANYWHERE, Where, here, price, remedies_here, sentence, shown
 from pytest_codexsandbox.environments.container.docker_command import words_of
 from pytest_codexsandbox.environments.container.host_config import security_options
 from pytest_codexsandbox.matrix.axis_files import SHIPPED
@@ -48,7 +48,7 @@ def test_it_is_proved_or_says_that_it_is_not(remedy: Remedy) -> None:
         known = here(remedy, cause)
         unproved = "not proved for this cause" if remedy.proofs else "not proved"
         assert (known.proof == unproved) is not bool(remedy.shown or remedy.proofs_for(cause))
-        assert f"Price: {remedy.price}" in told(remedy, known)
+        assert f"Price: {remedy.price}" in sentence(remedy, known)
 
 
 @each_remedy

@@ -58,7 +58,7 @@ def below(pid):
     return found
 def left_of(family):
     every = started()
-    return {one: told for one, told in family.items() if one in every and every[one][2] == told[2]}
+    return {one: process for one, process in family.items() if one in every and every[one][2] == process[2]}
 given, left = sys.stdin.buffer.read(), []
 for number, word in enumerate((value for name, value in settings if name == "open"), int(wanted["first"])):
     handle = opened(*word.split(":", 1))
@@ -116,7 +116,7 @@ except subprocess.TimeoutExpired:
 if family:
     time.sleep(2)
     stays = left_of(family)
-    names = ", ".join("%s (process %d)" % (told[1], one) for one, told in stays.items())
+    names = ", ".join("%s (process %d)" % (process[1], one) for one, process in stays.items())
     print("seen from outside, 2 seconds later: " + ("still running: " + names if stays else "no process is left"))
     for one in stays:
         try:

@@ -49,8 +49,8 @@ def _host(host: str) -> list[str]:
 
 
 def _missing(look: str, what: str, words: str, next_step: str) -> list[str]:
-    told = shlex.quote(f"{words}{f'; to build it: {next_step}' if next_step else ''}")
-    return [f"{look} {shlex.quote(what)} > /dev/null || {{ echo {told} >&2; exit 2; }}"]
+    hint = shlex.quote(f"{words}{f'; to build it: {next_step}' if next_step else ''}")
+    return [f"{look} {shlex.quote(what)} > /dev/null || {{ echo {hint} >&2; exit 2; }}"]
 
 
 def _written(name: str, text: str) -> list[str]:

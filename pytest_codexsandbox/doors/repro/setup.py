@@ -55,8 +55,8 @@ while True:
             one.close()
             continue
         if kind == "dns-tcp":
-            told = answer(data[2:])
-            one.sendall(len(told).to_bytes(2, "big") + told)
+            reply = answer(data[2:])
+            one.sendall(len(reply).to_bytes(2, "big") + reply)
         else:
             one.sendall(b"HTTP/1.0 200 OK\r\n\r\narrived" if kind == "http" else b"arrived\n")
         one.close()

@@ -33,7 +33,7 @@ def take_away(acts: Mapping[str, Act], world: World) -> str:
     """Returns the shell function that the script ends with. Names in shared folders contain the recorded world's
     name.
     """
-    told = msgspec.json.encode(acts).decode()
+    encoded = msgspec.json.encode(acts).decode()
     places = (f"{world.values.get(place, '')}/tmp-{world.id}-" for place in ("TMP", "SHM"))
-    named = "".join(f" {shlex.quote(place)}*" for place in places if place in told)
+    named = "".join(f" {shlex.quote(place)}*" for place in places if place in encoded)
     return f"{TAKE_AWAY}{named}\n}}"

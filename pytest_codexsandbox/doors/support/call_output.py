@@ -116,8 +116,8 @@ def exhausted_resource(ended: CommandResult, rest: bytes = b"", *, errnos: Seque
     if ended.oom_kills and ended.ended in ("exit", "signal") and ended.code == 137:
         return f"the environment's memory was full: the kernel ended {ended.oom_kills} of its processes"
     if ended.refused_processes and ("EAGAIN" in errnos or any(NO_PROCESS in text for text in said)):
-        told = f"the kernel refused {ended.refused_processes} (pids_limit of the profile, --pids-limit)"
-        return f"the environment may have no more processes: {told}"
+        count = f"the kernel refused {ended.refused_processes} (pids_limit of the profile, --pids-limit)"
+        return f"the environment may have no more processes: {count}"
     no_room = any(one in NO_ROOM for one in errnos) or any(words in text for words in NO_ROOM_TEXTS for text in said)
     if no_room and 0 <= ended.room < FULL:
         return f"the environment's disk is full: {ended.room >> 10} KiB were free when the call ended"

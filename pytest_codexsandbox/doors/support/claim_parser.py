@@ -48,7 +48,7 @@ def claim_of(
         exclude_tmpdir=no_tmpdir,
         approval=_approval(started.get("approvalPolicy")),
         profile=str(profile.get("id", "")) if isinstance(profile, Mapping) else str(profile or ""),
-        warnings=tuple(told(world, text) for text in _warnings(notices)),
+        warnings=tuple(with_placeholders(world, text) for text in _warnings(notices)),
         config=dict(read),
         raw=raw,
         fresh=fresh,
@@ -64,7 +64,7 @@ def shown(world: World, path: str) -> str:
     return path
 
 
-def told(world: World, text: str) -> str:
+def with_placeholders(world: World, text: str) -> str:
     """Returns Codex's words, with placeholders for the world's folders."""
     for name in sorted(PLACES[:-2], key=lambda name: len(world.values.get(name, "")), reverse=True):
         text = text.replace(world.values[name], f"@{name}@") if world.values.get(name) else text
@@ -74,13 +74,13 @@ def told(world: World, text: str) -> str:
 def _network(mode: Mode, sandbox: Mapping[str, Any]) -> bool | None:
     if mode == "danger-full-access":
         return True
-    told = sandbox.get("networkAccess")
-    return told if isinstance(told, bool) else None
+    access = sandbox.get("networkAccess")
+    return access if isinstance(access, bool) else None
 
 
-def _approval(told: Any) -> str:
+def _approval(policy: Any) -> str:
     """Returns the approval policy as a word; for a table, its name."""
-    return told if isinstance(told, str) else ", ".join(map(str, told)) if isinstance(told, Mapping) else ""
+    return policy if isinstance(policy, str) else ", ".join(map(str, policy)) if isinstance(policy, Mapping) else ""
 
 
 def _warnings(notices: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -52,11 +52,11 @@ def exec_words(words: Sequence[str], *, door: str) -> tuple[str, ...]:
 
     That option becomes a setting.
     """
-    told: list[str] = []
+    options: list[str] = []
     for name, taken in _taken(words):
         valued = len(taken) > 1 or name != taken[0]
-        told += settings_of(taken, door=door) if name in _APPROVAL and valued else taken
-    return tuple(told)
+        options += settings_of(taken, door=door) if name in _APPROVAL and valued else taken
+    return tuple(options)
 
 
 def settings_alone(words: Sequence[str]) -> tuple[str, ...]:

@@ -76,5 +76,5 @@ def with_driver_error(observation: Observation) -> Observation:
     if (observation.ended, observation.code) != ("exit", FAULT) or observation.ready or observation.error:
         return observation
     ours = [line for line in observation.stderr.splitlines() if line.startswith(_SAID)]
-    told = ours[-1].removeprefix(_SAID) if ours else "the driver of this door could not communicate with Codex"
-    return msgspec.structs.replace(observation, error=told)
+    error = ours[-1].removeprefix(_SAID) if ours else "the driver of this door could not communicate with Codex"
+    return msgspec.structs.replace(observation, error=error)

@@ -80,8 +80,8 @@ def there(spec: BwrapSpec, cache: Path) -> bool:
 # ---- the cache
 def _folder(spec: BwrapSpec, cache: Path) -> Path:
     digest = spec.sha256.get("source") or spec.sha256.get(platform.machine(), "")
-    told = f"{bwrap_build.SHAPE} {spec.source} {digest} {platform.machine()}"
-    return cache / "bubblewrap" / f"{spec.version}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+    inputs = f"{bwrap_build.SHAPE} {spec.source} {digest} {platform.machine()}"
+    return cache / "bubblewrap" / f"{spec.version}-{hashlib.sha256(inputs.encode()).hexdigest()[:16]}"
 
 
 def _kept(folder: Path) -> Bubblewrap | None:

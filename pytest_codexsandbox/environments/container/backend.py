@@ -371,8 +371,8 @@ class _Container:
         except CodexSandboxError as problem:
             return f"{problem.what}: {problem.why}"
         if "oom" in noted:
-            told = ", ".join(noted)
-            return f"the container used more memory than it may, and the kernel ended its first process ({told})"
+            counters = ", ".join(noted)
+            return f"the container used more memory than it may, and the kernel ended its first process ({counters})"
         if any(note.startswith("kill") for note in noted):
             return f"the engine was asked to stop the container ({', '.join(noted)})"
         return f"its first process ended: {', '.join(noted) or 'the engine noted nothing'}"

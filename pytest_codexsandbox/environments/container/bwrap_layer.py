@@ -46,9 +46,9 @@ class BwrapLayer:
             staging.replace(file)
         return str(file)
 
-    def facts(self, told: Mapping[str, Any], container: str) -> dict[str, Any]:
+    def facts(self, agent_facts: Mapping[str, Any], container: str) -> dict[str, Any]:
         """Returns facts about the installed and the requested bubblewrap. Raises ConfigMismatch if they differ."""
-        there = dict(told.get("bwrap") or {})
+        there = dict(agent_facts.get("bwrap") or {})
         if there.get("sha256") == "unreadable":  # by the user: the engine can
             there["sha256"] = self._digest(container, str(there["real"]))
         differs = wrong(self._spec, self._found, there)

@@ -58,9 +58,9 @@ class CleanupWatchers:
 
 @contextmanager
 def _watcher(host: str) -> Iterator[None]:
-    told = json.dumps([sys.path, host, list(Owner.me("").process)])
+    arguments = json.dumps([sys.path, host, list(Owner.me("").process)])
     environment = {name: value for name, value in environ.copied().items() if name.startswith(_ITS_WAY)}
-    with process.running((sys.executable, "-S", "-c", _SCRIPT, told), cwd="/", env=environment) as child:
+    with process.running((sys.executable, "-S", "-c", _SCRIPT, arguments), cwd="/", env=environment) as child:
         try:
             yield
         finally:

@@ -37,8 +37,8 @@ def contents(binary: str, digest: str) -> str:
     beside it.
     """
     program = Path(binary)
-    told = [f"{to} {digest if at == program else _digest(at)}" for to, at in sorted(_files(_root(program), program))]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+    lines = [f"{to} {digest if at == program else _digest(at)}" for to, at in sorted(_files(_root(program), program))]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def is_still(binary: str, digest: str, cache: Path) -> bool:

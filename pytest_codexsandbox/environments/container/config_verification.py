@@ -43,7 +43,7 @@ def _of_user(asked: ContainerSpec) -> dict[str, str]:
 
 def _of_words(profile: Profile) -> dict[str, str]:
     hidden = _SOME if profile.masked_paths else ""
-    told = {
+    expected = {
         "seccomp": "0" if profile.seccomp == "unconfined" else "2",
         "filter_mark": seccomp_filters.mark_of(profile.seccomp) if profile.has_filter else "",
         "no_new_privs": "1" if profile.no_new_privileges else "0",
@@ -55,14 +55,16 @@ def _of_words(profile: Profile) -> dict[str, str]:
     }
     if "ALL" in profile.cap_add:
         dropped = set(profile.cap_drop)
-        told["caps_missing"] = " | ".join(" ".join(sorted(missing)) for missing in (dropped, dropped | _NEWEST))
+        expected["caps_missing"] = " | ".join(" ".join(sorted(missing)) for missing in (dropped, dropped | _NEWEST))
     else:
-        told["caps"] = " ".join(profile.capabilities)
+        expected["caps"] = " ".join(profile.capabilities)
     if profile.pids_limit:
-        told["pids_limit"] = str(profile.pids_limit)
+        expected["pids_limit"] = str(profile.pids_limit)
     if profile.apparmor:  # where nothing enforces AppArmor, unconfined is what everybody is
-        told["apparmor_profile"] = "unconfined | " if profile.apparmor == "unconfined" else f"{profile.apparmor} (*)"
-    return told
+        expected["apparmor_profile"] = (
+            "unconfined | " if profile.apparmor == "unconfined" else f"{profile.apparmor} (*)"
+        )
+    return expected
 
 
 def _of_network(profile: Profile) -> dict[str, str]:

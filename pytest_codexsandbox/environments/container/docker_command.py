@@ -25,7 +25,7 @@ _BY_ITSELF: Final[Mapping[str, object]] = {
 
 def entrance(
     image: str,
-    told: Mapping[str, Any],
+    host_config: Mapping[str, Any],
     *,
     user: str,
     hostname: str,
@@ -33,11 +33,21 @@ def entrance(
     host: str = "",
     made_by: str = "",
 ) -> ReproShell:
-    """Returns the commands that open the container by hand. `told`: the API's host settings
+    """Returns the commands that open the container by hand. `host_config`: the API's host settings
     (host_config.host_config).
     """
-    filter = _filter(told["SecurityOpt"])
-    words = ["--user", user, "--hostname", hostname, "--workdir", "/", "--env", "LC_ALL=C.UTF-8", *words_of(told)]
+    filter = _filter(host_config["SecurityOpt"])
+    words = [
+        "--user",
+        user,
+        "--hostname",
+        hostname,
+        "--workdir",
+        "/",
+        "--env",
+        "LC_ALL=C.UTF-8",
+        *words_of(host_config),
+    ]
     return ReproShell(
         image=image,
         words=tuple(words),
@@ -46,13 +56,13 @@ def entrance(
         archive=archive,
         host=host,
         made_by=made_by,
-        neighbour="" if told["NetworkMode"] == "none" else NEIGHBOUR,
+        neighbour="" if host_config["NetworkMode"] == "none" else NEIGHBOUR,
     )
 
 
-def words_of(told: Mapping[str, Any]) -> Words:
+def words_of(host_config: Mapping[str, Any]) -> Words:
     words: Words = []
-    for name, value in told.items():
+    for name, value in host_config.items():
         if name in _BY_ITSELF:
             if value != _BY_ITSELF[name]:
                 raise _no_word(name, value)

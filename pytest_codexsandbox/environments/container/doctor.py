@@ -19,9 +19,9 @@ _MAKE: Final = "codexsandbox images build debian-bookworm"
 def about(host: str = "") -> Mapping[str, str]:
     """Returns the kernel and the version of an engine, the version by the engine's name."""
     with Engine(host) as engine:
-        told = engine.about()
+        info = engine.about()
         name = "Podman" if engine.podman else "Docker"
-    return {"kernel": str(told.get("KernelVersion", "")), name: str(told.get("EngineVersion", ""))}
+    return {"kernel": str(info.get("KernelVersion", "")), name: str(info.get("EngineVersion", ""))}
 
 
 def findings(
@@ -51,10 +51,10 @@ def first_ready(
     return next((spec for spec, image in zip(specs, images, strict=True) if image.name in there), None)
 
 
-def engine_finding(told: dict[str, Any], host: str) -> DoctorFinding:
-    names = [str(part.get("Name", "")) for part in told["Components"]]
+def engine_finding(info: dict[str, Any], host: str) -> DoctorFinding:
+    names = [str(part.get("Name", "")) for part in info["Components"]]
     name = "Podman" if any("podman" in one.lower() for one in names) else "Docker"
-    return DoctorFinding(what="containers", answer="yes", why=f"{name} {told['EngineVersion']} at {host}")
+    return DoctorFinding(what="containers", answer="yes", why=f"{name} {info['EngineVersion']} at {host}")
 
 
 def images_finding(rows: Sequence[ImageRow]) -> DoctorFinding:
@@ -63,9 +63,9 @@ def images_finding(rows: Sequence[ImageRow]) -> DoctorFinding:
         state: [row.name for row in rows if row.state == state] for state in ("ready", "in part", "to make", "not had")
     }
     ready = by_state["ready"] + by_state["in part"]
-    told = [f"ready: {', '.join(ready)}"] if ready else []
-    told += [f"built on demand: {len(by_state['to make'])}"] if by_state["to make"] else []
-    told += (
+    parts = [f"ready: {', '.join(ready)}"] if ready else []
+    parts += [f"built on demand: {len(by_state['to make'])}"] if by_state["to make"] else []
+    parts += (
         [f"not available here: {len(by_state['not had'])} (codexsandbox images list)"] if by_state["not had"] else []
     )
-    return DoctorFinding(what="images", answer="yes" if ready else "no", why="; ".join(told), fix=_MAKE)
+    return DoctorFinding(what="images", answer="yes" if ready else "no", why="; ".join(parts), fix=_MAKE)

@@ -54,11 +54,11 @@ HostConfig = dict[str, Any]
 
 
 class _Client(docker.APIClient):  # type: ignore[misc]
-    def merge_environment_settings(self, *told: Any) -> Any:
+    def merge_environment_settings(self, *settings: Any) -> Any:
         """Reads the proxy variables again if a thread changes them meanwhile: the SDK scans all variables at each
         request.
         """
-        return environ.settled(lambda: super(_Client, self).merge_environment_settings(*told))
+        return environ.settled(lambda: super(_Client, self).merge_environment_settings(*settings))
 
 
 class Engine:
@@ -74,9 +74,9 @@ class Engine:
             # The variables for TLS hold for every engine over tcp, however the host was named, as with `docker`.
             settings = {**(kwargs_from_env() if near.startswith("tcp://") else {}), "base_url": near}
             _answers(near, first)
-            told = _told(settings, first)
-            self.podman = is_podman(told)
-            self.api = _Client(version=_spoken(told), timeout=timeout, **settings)
+            version = _told(settings, first)
+            self.podman = is_podman(version)
+            self.api = _Client(version=_spoken(version), timeout=timeout, **settings)
             self._way = way.pop_all()
 
     def __enter__(self) -> "Engine":
@@ -92,14 +92,14 @@ class Engine:
     def about(self) -> dict[str, Any]:
         """Returns the engine's description of itself."""
         with self.asked("describe itself"):
-            told: dict[str, Any] = self.api.info()
+            info: dict[str, Any] = self.api.info()
             version: dict[str, Any] = self.api.version()
-        return {**told, "EngineVersion": version.get("Version", ""), "Components": version.get("Components", [])}
+        return {**info, "EngineVersion": version.get("Version", ""), "Components": version.get("Components", [])}
 
     def has(self, option: str) -> bool:
         """Checks whether the engine was started with this security option: `userns`, `rootless`, `apparmor`, …"""
-        told = self.about().get("SecurityOptions") or ()
-        return any(f"name={option}" in words.split(",") for words in told)
+        options = self.about().get("SecurityOptions") or ()
+        return any(f"name={option}" in words.split(",") for words in options)
 
     def gives(self) -> frozenset[str]:
         """Returns the capabilities that Podman gives by default; Docker does not report them."""
@@ -229,10 +229,10 @@ class Engine:
                 self.api._url("/containers/{0}/archive", container), params={"path": path}, timeout=self.api.timeout
             )
             self.api._raise_for_status(answer)
-        told = json.loads(base64.b64decode(answer.headers.get("X-Docker-Container-Path-Stat", "")) or b"{}")
-        found = _DATE.fullmatch(str(told.get("mtime", "")))
+        status = json.loads(base64.b64decode(answer.headers.get("X-Docker-Container-Path-Stat", "")) or b"{}")
+        found = _DATE.fullmatch(str(status.get("mtime", "")))
         date = int(datetime.fromisoformat("".join(found.groups())).timestamp()) if found else -1
-        return int(told.get("size", -1)), date
+        return int(status.get("size", -1)), date
 
     def undo_network(self, name: str) -> None:
         """Removes a network whose creation was interrupted. Tries for a while, since the engine may still be creating
@@ -294,15 +294,15 @@ def _told(settings: dict[str, Any], timeout: int) -> dict[str, Any]:
     """
     asking = _Client(version=_OLDEST, timeout=timeout, **settings)
     try:
-        told: dict[str, Any] = asking.version(api_version=False)
-        return told
+        version: dict[str, Any] = asking.version(api_version=False)
+        return version
     finally:
         asking.close()
 
 
-def _spoken(told: Mapping[str, Any]) -> str:
+def _spoken(version: Mapping[str, Any]) -> str:
     """Returns the newest version of the API that both sides speak."""
-    theirs = str(told["ApiVersion"])
+    theirs = str(version["ApiVersion"])
     ours = docker.constants.DEFAULT_DOCKER_API_VERSION
     return min(theirs, str(ours), key=lambda version: tuple(map(int, version.split("."))))
 

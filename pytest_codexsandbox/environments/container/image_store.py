@@ -97,10 +97,10 @@ def _variants(images: Sequence[ImageSpec], variants: Sequence[str]) -> Iterator[
 def _failed(done: Mapping[ImageRequest, str | CodexSandboxError]) -> dict[str, str]:
     """Joins the variants of one distribution that failed for the same reason."""
     faults = [(want, str(fault)) for want, fault in done.items() if isinstance(fault, CodexSandboxError)]
-    told: dict[tuple[str, str], list[str]] = {}
+    variants_by_cause: dict[tuple[str, str], list[str]] = {}
     for want, why in faults:
-        told.setdefault((want.image.name, why), []).append(want.variant)
-    return {f"{name} ({', '.join(variants)})": why for (name, why), variants in told.items()}
+        variants_by_cause.setdefault((want.image.name, why), []).append(want.variant)
+    return {f"{name} ({', '.join(variants)})": why for (name, why), variants in variants_by_cause.items()}
 
 
 # ---- prune

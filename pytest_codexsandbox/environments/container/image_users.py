@@ -24,8 +24,8 @@ Files = dict[str, bytes]
 
 def image_for(engine: Engine, image: str, user: UserSpec, cache: Path) -> str:
     """Returns the image, or an image derived from it that differs in two files."""
-    told = f"{_SHAPE} {image} {user.uid}:{user.gid} {user.passwd}"
-    tag = hashlib.sha256(told.encode()).hexdigest()[:24]
+    inputs = f"{_SHAPE} {image} {user.uid}:{user.gid} {user.passwd}"
+    tag = hashlib.sha256(inputs.encode()).hexdigest()[:24]
     as_it_is = cache / "users" / tag  # images are named by what is in them: what was seen once stays so
     if as_it_is.exists():
         return image

@@ -87,13 +87,13 @@ class MountPlanner:
 
     def mounts(self, supplies: tuple[Mount, ...], image: str) -> list[dict[str, Any]]:
         host = self._engine.host
-        told = {supply: self._known.near(host, supply) for supply in supplies}
-        if None in told.values():
+        is_near = {supply: self._known.near(host, supply) for supply in supplies}
+        if None in is_near.values():
             near = self._near(supplies, image)
             for supply in supplies:
-                told[supply] = supply in near
+                is_near[supply] = supply in near
                 self._known.keep_near(host, supply, supply in near)
-        return [_bind(supply) if told[supply] else self._sent(supply, image) for supply in supplies]
+        return [_bind(supply) if is_near[supply] else self._sent(supply, image) for supply in supplies]
 
     def near(self, image: str) -> bool:
         """Checks whether the engine sees our cache."""

@@ -20,12 +20,14 @@ _BASE: Final = 50
 _PACKAGES: Final = 10
 
 
-def stock(specs: Iterable[EnvironmentSpec], cache: Path, told: Iterable[PlanQuery] = ()) -> tuple[ArtifactStatus, ...]:
-    """Returns the artifacts of a plan. `told`: the engines' answers; without any, the lock file decides."""
+def stock(
+    specs: Iterable[EnvironmentSpec], cache: Path, queries: Iterable[PlanQuery] = ()
+) -> tuple[ArtifactStatus, ...]:
+    """Returns the artifacts of a plan. `queries`: the engines' answers; without any, the lock file decides."""
     asked = [spec.container for spec in specs if spec.container is not None]
     images = dict.fromkeys(image_request.wanted(one) for one in asked if not one.image.reference)
     bwraps = {one.bwrap.name: one.bwrap for one in asked if one.bwrap.ours}
-    engines = [one for one in told if one.kind == "engine" and one.answer == "yes"]
+    engines = [one for one in queries if one.kind == "engine" and one.answer == "yes"]
     there = frozenset(what for one in engines for what in one.has) if engines else None
     return (*_images(images, cache, there), *(_bwrap(spec, cache) for spec in bwraps.values()))
 

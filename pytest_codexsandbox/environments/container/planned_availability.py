@@ -31,7 +31,7 @@ def foresee(specs: Sequence[EnvironmentSpec], cache: Path, hosts: Sequence[str] 
     }
     engines = engine_requirements.PlannedRequirements(
         answering or (default_host(),),
-        {host: told.userns for host, told in found.engines.items() if told.userns is not None},
+        {host: answer.userns for host, answer in found.engines.items() if answer.userns is not None},
     )
 
     def why_not(spec: EnvironmentSpec) -> str:

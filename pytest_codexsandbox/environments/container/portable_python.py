@@ -80,9 +80,9 @@ def _forget(newest: Path) -> None:
 def _digest() -> str:
     real = os.path.realpath(sys.executable)
     status = Path(real).stat()
-    told = [_SHAPE, real, sys.version, str(status.st_size), str(status.st_mtime_ns)]
-    told += [f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in sorted(_HERE.glob("*.py"))]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+    inputs = [_SHAPE, real, sys.version, str(status.st_size), str(status.st_mtime_ns)]
+    inputs += [f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in sorted(_HERE.glob("*.py"))]
+    return hashlib.sha256("\n".join(inputs).encode()).hexdigest()[:16]
 
 
 def _make(folder: Path) -> None:

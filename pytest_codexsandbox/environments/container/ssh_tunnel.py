@@ -88,12 +88,12 @@ def through(host: str, timeout: float) -> Iterator[str]:
 
 def _fault(host: str, said: IO[bytes]) -> HarnessError:
     said.seek(0)
-    told = " ".join(said.read(4096).decode("utf-8", "replace").split())
-    kind = HarnessError if told else NotResponding
+    message = " ".join(said.read(4096).decode("utf-8", "replace").split())
+    kind = HarnessError if message else NotResponding
     return kind(
         "the container engine does not answer",
         where=host,
-        why=f"ssh: {told or 'it hangs'}",
+        why=f"ssh: {message or 'it hangs'}",
         next_step="these must work without a prompt: ssh -o BatchMode=yes HOST true; ssh HOST docker version",
     )
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from pytest_codexsandbox.generators.bad.bad_builder import Given, Result, Told, at_once, declining, performing, told
+from pytest_codexsandbox.generators.bad.bad_builder import Given, Result, Told, at_once, declining, performing, run_of
 
 REACHED: Final = "REACHED"
 """Printed by a generator that reached something outside. In a confined run it never appears."""
@@ -36,7 +36,7 @@ def _failing(run: Told) -> None:
 
 @declining
 def refuses_after_writing(given: Given) -> Result:
-    run = told(given)
+    run = run_of(given)
     at_once(run, run.good)
     return {"refused": True, "reason": "the write failed"}
 

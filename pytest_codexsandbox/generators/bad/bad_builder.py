@@ -33,7 +33,7 @@ class Declined(Exception):
     """Raised where the good generator refuses. A bad generator with another flaw refuses there too."""
 
 
-def told(given: Given, **changes: Any) -> Told:
+def run_of(given: Given, **changes: Any) -> Told:
     """Returns the run as the good generator sees it. `changes` replace parts of the request."""
     request = request_of(given)
     path = where(request.config)
@@ -76,7 +76,7 @@ def performing(act: Callable[[Told], None], **changes: Any) -> Generator:
 
     @declining
     def generate(given: Given) -> Result:
-        act(told(given, **changes))
+        act(run_of(given, **changes))
         return {}
 
     return generate

@@ -5,7 +5,7 @@ from typing import Final
 
 from pytest_codexsandbox.config_writer import request_of
 from pytest_codexsandbox.config_writer.request import as_toml
-from pytest_codexsandbox.generators.bad.bad_builder import Generator, Given, Result, Told, at_once, declining, told
+from pytest_codexsandbox.generators.bad.bad_builder import Generator, Given, Result, Told, at_once, declining, run_of
 
 _VOIDING: Final = re.compile(rb"(?m)^(?:default_permissions|profile) *=.*\n?")
 
@@ -17,7 +17,7 @@ def _instead(network: bool | None = None, roots: str = "") -> Generator:
     def generate(given: Given) -> Result:
         request = request_of(given)
         granted = {"home": (*request.roots, request.home), "/": ("/",), "none": request.roots[:-1]}
-        run = told(given, roots=(), network=(not request.network) if network else request.network)
+        run = run_of(given, roots=(), network=(not request.network) if network else request.network)
         at_once(run, _with_roots(run, granted.get(roots, request.roots)))
         return {}
 
@@ -32,7 +32,7 @@ def _with_roots(run: Told, roots: tuple[str, ...]) -> bytes:
 @declining
 def ignores_default_permissions(given: Given) -> Result:
     """Ignores the key that voids its policy, and reports success."""
-    run = told(given, take_over=True)
+    run = run_of(given, take_over=True)
     said = b"".join(_VOIDING.findall(run.before or b""))
     at_once(run, re.sub(rb"(?m)^# codexsandbox, set aside: .*\n?", lambda _: said, run.good, count=1))
     return {}

@@ -16,8 +16,8 @@ from pytest_codexsandbox.generators.bad.bad_builder import (
     at_once,
     declining,
     performing,
+    run_of,
     spoilt,
-    told,
 )
 
 _MARKS: Final = Marks("codexsandbox")
@@ -134,12 +134,12 @@ def deletes_what_follows(given: Given) -> Result:
 @declining
 def gives_up_on_moved_marks(given: Given) -> Result:
     """Treats everything between its markers as its own and deletes it."""
-    run = told(given)
+    run = run_of(given)
     before = run.before or b""
     begin, end = before.find(_MARKS.begin.encode()), before.find(_MARKS.end.encode())
     if 0 <= begin < end:
         run.path.write_bytes(before[:begin] + before[end + len(_MARKS.end) + 1 :])
-        run = told(given)
+        run = run_of(given)
     at_once(run, run.good)
     return {}
 
@@ -147,7 +147,7 @@ def gives_up_on_moved_marks(given: Given) -> Result:
 @declining
 def knows_its_own_words_only(given: Given) -> Result:
     """Does not recognise a block with an earlier release's markers, and writes a second one."""
-    run = told(given)
+    run = run_of(given)
     if run.before is None or _MARKS.begin.encode() in run.before or b"# >>> codexsandbox: " not in run.before:
         at_once(run, run.good)
         return {}
@@ -158,7 +158,7 @@ def knows_its_own_words_only(given: Given) -> Result:
 @declining
 def looks_for_marks_only(given: Given) -> Result:
     """Looks for its markers only. If another program dropped all comments, it writes its keys a second time."""
-    run = told(given)
+    run = run_of(given)
     before = run.before or b""
     marked = _MARKS.begin.encode() in before
     at_once(run, run.good if marked or b"sandbox_mode" not in before else run.alone + before)
@@ -168,7 +168,7 @@ def looks_for_marks_only(given: Given) -> Result:
 @declining
 def earlier_words(given: Given) -> Result:
     """Writes as an earlier release did: the same block with other markers. It has no flaw of its own."""
-    run = told(given)
+    run = run_of(given)
     if run.before and b"# >>> codexsandbox: sandbox >>>" in run.before:
         return {}
     text = run.good.replace(_MARKS.begin.encode(), b"# >>> codexsandbox: sandbox >>>")

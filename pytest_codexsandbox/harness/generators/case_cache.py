@@ -155,9 +155,9 @@ class CaseCache:
         )
 
     def claims(self, cell: Cell, case: str) -> CheckOutcome:
-        told = self._asked(cell, case)
-        if told is not None:
-            return told
+        decided = self._asked(cell, case)
+        if decided is not None:
+            return decided
         claim, by = self.claim(cell, case)
         (expect, why), (case_run, _) = self.expect(cell, case), self.case_run(cell, case)
         says = with_cause(effective_policy.says(claim, expect, self.oracle(cell)), case_run)
@@ -167,9 +167,9 @@ class CaseCache:
     def enforces(self, cell: Cell, case: str) -> tuple[CheckOutcome, tuple[Observation, ...]]:
         case_run, by = self.case_run(cell, case)
         spoken = bool(refused_words(case_run.runs[-1].argv))
-        told = self._unjudged(cell, case_run, by) if spoken else self._asked(cell, case)
-        if told is not None:
-            return told, ()
+        decided = self._unjudged(cell, case_run, by) if spoken else self._asked(cell, case)
+        if decided is not None:
+            return decided, ()
         enforced, (expect, why) = self.enforced(cell, case), self.expect(cell, case)
         acts = with_cause_of_acts(enforced.findings, case_run)
         findings = _unless_open((*started(case_run, expect), *acts), why)
@@ -231,8 +231,8 @@ class CaseCache:
     def _asked(self, cell: Cell, case: str) -> CheckOutcome | None:
         """Returns an outcome with the reason why the policy of this case cannot be measured; None: it can."""
         case_run, by = self.case_run(cell, case)
-        if told := self._unjudged(cell, case_run, by, self._not_asked(cell, case_run)):
-            return told
+        if decided := self._unjudged(cell, case_run, by, self._not_asked(cell, case_run)):
+            return decided
         claim, by = self.claim(cell, case)
         return None if claim.loads else CheckOutcome(findings=(), by=by, blocked_by=LOADS)
 
@@ -284,7 +284,7 @@ class CaseCache:
         case = self._writers.case(cell, name, version)
         case_run = _said(self._runner.case_run(cell, case, case.intent or self._intent(cell)))
         by = f"story-{cell.subject.generator}-{cell.subject.label}-{name}"
-        told = StoryLine(
+        line = StoryLine(
             id=by,
             cell=cell.id,
             generator=cell.subject.generator,
@@ -295,7 +295,7 @@ class CaseCache:
             confined=case_run.confined,
             told=self._writers.row(cell, case_run.intent, version) is not UNTOLD,
         )
-        self._resources.events.emit(anonymous(told, case_run.world))
+        self._resources.events.emit(anonymous(line, case_run.world))
         return self._store.slim(case_run) if self._store else case_run, by
 
     def _plain(self, cell: Cell, intent: Intent) -> CaseRun:
@@ -334,8 +334,8 @@ class CaseCache:
         claim = self._claims.after(cell, case_run)
         by = f"claim-{told_by.removeprefix('story-')}"
         digest = "" if content is None else hashlib.sha256(content).hexdigest()
-        told = msgspec.structs.replace(claim, config={})
-        line = ClaimLine(id=by, cell=cell.id, story=told_by, sha256=digest, claim=told, argv=last.argv)
+        bare = msgspec.structs.replace(claim, config={})
+        line = ClaimLine(id=by, cell=cell.id, story=told_by, sha256=digest, claim=bare, argv=last.argv)
         self._resources.events.emit(anonymous(line, case_run.world))
         return claim, by
 

@@ -56,5 +56,5 @@ def _failed(case_run: CaseRun, declaration: Declaration, promises: Container[str
 
 
 def _row(claim: str, right: str, wrong: list[str]) -> Finding:
-    told = "; ".join(wrong[:3]) or right
-    return Finding(claim=claim, saw=told, held=not wrong, control=told, control_held=not wrong)
+    outcome = "; ".join(wrong[:3]) or right
+    return Finding(claim=claim, saw=outcome, held=not wrong, control=outcome, control_held=not wrong)

@@ -74,9 +74,9 @@ class RealGeneratorTrial(SuiteTrial):
 
     def enforces(self) -> None:
         with self._askable():
-            told, seen = self._cases.enforces(self.cell, self.case)
+            result, seen = self._cases.enforces(self.cell, self.case)
             self.seen = seen
-            self._tell(told)
+            self._tell(result)
 
     def replaces_at_once(self) -> None:
         self._strained("at-once")
@@ -97,11 +97,11 @@ class RealGeneratorTrial(SuiteTrial):
         self._strained("killed")
 
     def standing_evidence(self) -> None:
-        told = self._cases.standing(self.cell)
-        if told.unconfined:
+        result = self._cases.standing(self.cell)
+        if result.unconfined:
             self.started = SandboxState(state="off", why=UNCONFINED)
             self.asks_for_sandbox, self.unconfined_words = False, UNCONFINED
-        self._tell(told)
+        self._tell(result)
 
     # ---- inside
     def _strained(self, kind: str) -> None:
@@ -116,9 +116,9 @@ class RealGeneratorTrial(SuiteTrial):
         except CaseNotApplicable as why:
             self.skipped.append(f"{why.what}: {why.why}".removesuffix(": "))
 
-    def _tell(self, told: CheckResult) -> None:
-        self.blocked_by = self.blocked_by or told.blocked_by
-        self._add(told.findings, told.by)
+    def _tell(self, result: CheckResult) -> None:
+        self.blocked_by = self.blocked_by or result.blocked_by
+        self._add(result.findings, result.by)
 
     def _add(self, findings: Iterable[Finding], by: str) -> None:
         for found in findings:

@@ -40,7 +40,7 @@ def ended(code: int, *, made: bool = False, how: str = "exit", error: str = "", 
 def test_results_of_a_control(seen: Observation, control: Observation | None, said: tuple[bool, str, str]) -> None:
     found = compared(seen, control)
     assert (found.held, found.direction, found.reason) == said
-    assert found.told
+    assert found.shown
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_verdict_of_a_test_that_fails(
     outside = {f"c{number}": compared(*pair) for number, pair in enumerate(controls)}
     rows = [row(act="user/run", call=call, control="borrowed") for call in outside for _ in range(2)]
     own = failed_by_itself(rows, outside, title="mine", message="AssertionError: \nassert 3 == 0")
-    assert [(one.saw, one.control) for one in own] == [("AssertionError: assert 3 == 0", outside[own[0].call].told)]
+    assert [(one.saw, one.control) for one in own] == [("AssertionError: assert 3 == 0", outside[own[0].call].shown)]
     asked = promise("user.mine", kind="capability")
     found = judge(asked, outcome="failed", message="", evidence=(*rows, *own), started=started(), sandboxed=True)
     assert (found.verdict, found.direction) == (verdict, direction)

@@ -71,7 +71,7 @@ def test_the_used_bubblewrap_is_the_one_that_the_kernel_names(
     found = used(readings)
     assert found is not None
     assert (found.kind, found.path, found.sha256) == (kind, path, sha256)
-    assert found.told
+    assert found.description
 
 
 def test_without_a_reading_nothing_is_known() -> None:

@@ -41,13 +41,13 @@ def plain(text: str) -> str:
     ],
 )
 def test_common_axes_of_cells_are_named_with_the_fewest_axes(ids: list[str], words: str) -> None:
-    assert CellGroups(CELLS).told(ids) == words
+    assert CellGroups(CELLS).described(ids) == words
 
 
 def test_pairs_without_a_short_description_are_counted_with_those_of_the_same_values() -> None:
     some = [cell.id for number, cell in enumerate(CELLS) if number * number % 11 in (3, 4)]
-    assert CellGroups(CELLS).told(some) == f"{len(some)} of 84 cells"
-    assert CellGroups(CELLS).told(some, rest=True) == f"the other {len(some)} cells"
+    assert CellGroups(CELLS).described(some) == f"{len(some)} of 84 cells"
+    assert CellGroups(CELLS).described(some, rest=True) == f"the other {len(some)} cells"
 
 
 def test_a_run_with_one_axis_names_its_cells() -> None:

@@ -29,7 +29,7 @@ def test_every_word_of_the_line_is_explained_with_its_sign() -> None:
 
 def test_unmeasured_and_unbelievable_results_are_named() -> None:
     assert NOT_TOLD.split(":")[0] not in block(summary())
-    told = block(summary(told=False, doubt="trust.x: it was misjudged"))
+    told = block(summary(receives_request=False, doubt="trust.x: it was misjudged"))
     assert NOT_TOLD.split(":")[0] in told
     assert ASKED["effective"] not in told
     assert ": trust.x: it was misjudged" in told
@@ -38,7 +38,7 @@ def test_unmeasured_and_unbelievable_results_are_named() -> None:
 def test_a_red_word_is_explained_by_what_makes_it_red() -> None:
     """Example: `codex mcp add` changes nothing in a second run and writes the file anew, so `idempotent` is red."""
     assert "no file anew" in ASKED["idempotent"]
-    assert ASKED["effective"] not in block(summary(told=False))
+    assert ASKED["effective"] not in block(summary(receives_request=False))
 
 
 def test_no_folder_of_this_machine_is_in_it() -> None:

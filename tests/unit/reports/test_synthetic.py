@@ -61,8 +61,8 @@ def test_a_name_that_was_made_short_still_says_it() -> None:
 def test_a_description_of_cells_that_are_all_made_says_it() -> None:
     cells = [container_builders.contained(number) for number in range(84)]
     made = [msgspec.structs.replace(cell, synthetic=True) for cell in cells]
-    assert CellGroups(cells).told([cell.id for cell in cells]) == "all 84 cells"
-    assert CellGroups(made).told([cell.id for cell in made]) == "all 84 cells (synthetic)"
+    assert CellGroups(cells).described([cell.id for cell in cells]) == "all 84 cells"
+    assert CellGroups(made).described([cell.id for cell in made]) == "all 84 cells (synthetic)"
 
 
 def test_it_does_not_stand_for_what_a_kernel_did_nor_the_other_way_round() -> None:

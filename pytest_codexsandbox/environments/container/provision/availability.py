@@ -93,8 +93,8 @@ class ImageAvailability:
         refused = self._answers.get(asked.key) if asked else None
         if image.suite and lack is None and (refused is None or refused.ok):
             return ""
-        told = [pulled or "", str(lack or ""), self._words(refused) if refused else ""]
-        return "; ".join(filter(None, told)) + (_again(image, "NAME") if pulled or refused else "")
+        reasons = [pulled or "", str(lack or ""), self._words(refused) if refused else ""]
+        return "; ".join(filter(None, reasons)) + (_again(image, "NAME") if pulled or refused else "")
 
     def _known(self, want: ImageRequest) -> str | None:
         """Returns why the image is unavailable, or "", as far as is known without asking; None if answers decide it."""

@@ -65,7 +65,7 @@ def inquire(
     named = tuple(dict.fromkeys((home, *hosts)))
     patience = limit * _ENGINES
     looked = ask_all({host: partial(_look, host, wants, cache, patience, userns) for host in named}, patience)
-    engines = {host: told for host in named if isinstance(told := looked.get(host), EngineAnswer)}
+    engines = {host: answer for host in named if isinstance(answer := looked.get(host), EngineAnswer)}
     foresight = ImageAvailability(cache, seen=_seen(engines, home))
     sources = {spec.name: one for spec in bwraps if (one := _of_sources(spec, cache))}
     open_ = _once([*(one for want in wants for one in foresight.questions(want)), *sources.values()])
@@ -129,16 +129,18 @@ def _seen(engines: Mapping[str, EngineAnswer], home: str) -> EngineAnswers:
     """Returns the answers of the engines that would make images: the usual one, or without its answer all others."""
     makers = {home: engines[home]} if home in engines else dict(engines)
     best: dict[str, str] = {}
-    for told in makers.values():
-        best |= {what: how for what, how in told.standing.items() if best.get(what) != "ready"}
-    return EngineAnswers(engines=tuple(makers), standing=best, arch=next((told.arch for told in makers.values()), ""))
+    for answer in makers.values():
+        best |= {what: how for what, how in answer.standing.items() if best.get(what) != "ready"}
+    return EngineAnswers(
+        engines=tuple(makers), standing=best, arch=next((answer.arch for answer in makers.values()), "")
+    )
 
 
-def _of_engine(host: str, told: EngineAnswer | Exception | None, patience: float) -> PlanQuery:
-    if isinstance(told, EngineAnswer):
-        ready = tuple(what for what, how in told.standing.items() if how == "ready")
+def _of_engine(host: str, answer: EngineAnswer | Exception | None, patience: float) -> PlanQuery:
+    if isinstance(answer, EngineAnswer):
+        ready = tuple(what for what, how in answer.standing.items() if how == "ready")
         return PlanQuery(kind="engine", name="", where=host, answer="yes", has=ready)
-    why = f"no answer within {patience:.0f} s" if told is None else getattr(told, "why", "") or str(told)
+    why = f"no answer within {patience:.0f} s" if answer is None else getattr(answer, "why", "") or str(answer)
     return PlanQuery(kind="engine", name="", where=host, answer="unknown", why=why)
 
 

@@ -95,5 +95,5 @@ def of_sources(version: str, addresses: tuple[str, ...]) -> Question:
 
 def _key(kind: str, addresses: tuple[str, ...]) -> str:
     """Returns the key of a question; it includes the proxies, which may change the answer."""
-    told = [*addresses, *sorted(environ.settled(urllib.request.getproxies).items())]
-    return f"{kind} {addresses[0].partition('://')[2]} {hashlib.sha256(repr(told).encode()).hexdigest()[:12]}"
+    inputs = [*addresses, *sorted(environ.settled(urllib.request.getproxies).items())]
+    return f"{kind} {addresses[0].partition('://')[2]} {hashlib.sha256(repr(inputs).encode()).hexdigest()[:12]}"

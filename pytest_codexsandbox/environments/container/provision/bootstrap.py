@@ -64,8 +64,8 @@ def archive(image: ImageSpec, cache: Path) -> tuple[Path, str] | None:
     """Returns the archive that was bootstrapped before, with its digest; None without one."""
     path = _place(image, cache)
     try:
-        told = json.loads(path.with_suffix(".json").read_bytes())
-        return (path, str(told["sha256"])) if path.stat().st_size == told["size"] else None
+        note = json.loads(path.with_suffix(".json").read_bytes())
+        return (path, str(note["sha256"])) if path.stat().st_size == note["size"] else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -211,7 +211,7 @@ def _seen_by_all(key: Path | None, word: str) -> Iterator[Path | None]:
 
 def _may_mount() -> bool:
     try:
-        told = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-        return bool(int(told.split("CapEff:")[1].split()[0], 16) >> _SYS_ADMIN & 1)
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return bool(int(status.split("CapEff:")[1].split()[0], 16) >> _SYS_ADMIN & 1)
     except (OSError, IndexError, ValueError):
         return False

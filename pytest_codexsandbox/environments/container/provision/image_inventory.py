@@ -83,16 +83,16 @@ def prune_archives(
 ) -> Iterator[RemovedImage]:
     """Removes archives. `is_wanted` gets the distribution's name and the digest of the base's ingredients."""
     folder = cache / bootstrap.FOLDER
-    for told in sorted(folder.glob("*.json")):
-        archive = told.with_suffix(".tar")
+    for note in sorted(folder.glob("*.json")):
+        archive = note.with_suffix(".tar")
         try:
-            name = str(json.loads(told.read_bytes())["name"])
+            name = str(json.loads(note.read_bytes())["name"])
         except (OSError, ValueError, KeyError, TypeError):
             name = ""
-        if not is_wanted(name, told.stem.rpartition("-")[2]):
+        if not is_wanted(name, note.stem.rpartition("-")[2]):
             size = archive.stat().st_size if archive.is_file() else 0
             if not dry_run:
-                told.unlink(missing_ok=True)
+                note.unlink(missing_ok=True)
                 archive.unlink(missing_ok=True)
             yield RemovedImage(what=str(archive), size=size)
     for left in folder.glob("making-*"):  # of a run that was killed

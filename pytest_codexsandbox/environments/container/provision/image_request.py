@@ -58,8 +58,8 @@ def digest(want: ImageRequest) -> str:
 
 def base_digest(image: ImageSpec) -> str:
     """Returns a digest of the base's ingredients, for any provider. An empty field does not change it."""
-    told = {key: getattr(image, key) for key in _OF_BASE if getattr(image, key)}
-    return _hash(["1", told])
+    inputs = {key: getattr(image, key) for key in _OF_BASE if getattr(image, key)}
+    return _hash(["1", inputs])
 
 
 def base_tag(image: ImageSpec, content: str) -> str:
@@ -174,5 +174,5 @@ def _checked(form: re.Pattern[str], what: str, word: str) -> str:
     return word
 
 
-def _hash(told: list[object]) -> str:
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+def _hash(inputs: list[object]) -> str:
+    return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:16]

@@ -115,9 +115,9 @@ def _folder(address: str, suite: str, patience: float, *, needed: bool) -> Heard
         except NotTrusted as problem:  # by us: the bootstrap tool has certificates of its own
             return Heard(answer="unknown", why=f"{problem.where}: {problem.why}")
         except CodexSandboxError as problem:
-            told = ": ".join(filter(None, (problem.where, problem.what, problem.why)))
+            reason = ": ".join(filter(None, (problem.where, problem.what, problem.why)))
             hung = isinstance(problem, NoAnswer)
-            return Heard(answer="no", short="its archive could not be reached", why=told, hung=hung)
+            return Heard(answer="no", short="its archive could not be reached", why=reason, hung=hung)
         else:
             return YES
         if not needed:

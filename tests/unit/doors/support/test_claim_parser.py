@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.doors.claims import effective
-from pytest_codexsandbox.doors.support.claim_parser import claim_of, shown, told
+from pytest_codexsandbox.doors.support.claim_parser import claim_of, shown, with_placeholders
 from pytest_codexsandbox.model.generator import Claim
 from tests.fakes.scripted import world
 
@@ -35,7 +35,7 @@ def test_a_path_is_shown_by_the_longest_folder_that_holds_it(path: str, word: st
 
 
 def test_words_of_codex_name_no_folder_of_a_run() -> None:
-    text = told(WORLD, f"failed to load configuration: {HOME}/config.toml:1:3: bad /tmp/x")
+    text = with_placeholders(WORLD, f"failed to load configuration: {HOME}/config.toml:1:3: bad /tmp/x")
     assert text == "failed to load configuration: @CODEX_HOME@/config.toml:1:3: bad /tmp/x"
 
 
