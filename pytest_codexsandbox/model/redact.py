@@ -3,19 +3,23 @@
 The same rules work on text and on a line of JSON: no pattern can match a closing quote or half of an escape, so JSON
 stays JSON. A rule is tried only where one of its hints occurs, because nearly every line has none.
 
-A value of a variable with a secret's name is registered, so that it is replaced wherever it stands alone. It must have
-eight characters, among them a digit or a capital letter: so no plain word of a journal is ever replaced.
+A value of a variable with a secret's name is registered, so that it is replaced wherever it stands. It must have eight
+characters, among them a digit or a capital letter: so no plain word of a journal is ever replaced. The path of a file
+that is there, and a placeholder, are no secrets: a journal needs them to be read.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 MARK: Final = "[redacted]"
 LONGEST: Final = 4096  # characters of a registered value
-_NAME = r"[A-Za-z0-9_]*(?:API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)"
+_KEY_OF = (
+    r"(?:API|ACCESS|PRIVATE|SECRET|ENCRYPTION|SIGNING|MASTER|AUTH|ACCOUNT|DEPLOY|SERVICE|SSH)_?KEY"  # not SORT_KEY
+)
+_NAME = rf"[A-Za-z0-9_]*(?:{_KEY_OF}|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)"
 _LOWER = r"(?:access_token|refresh_token|id_token|api_key|client_secret|password)"
 
 
@@ -54,7 +58,7 @@ _FLAGS: Final = (  # --token VALUE, --token=VALUE; as words of a list in JSON or
     r"(?:=|\s+|\\?[\"']\s*,\s*\\?[\"']))(?!-)[^\s\"'\\,;&|)]+",
 )
 _SECRET_NAME: Final = re.compile(rf"{_NAME}|{_LOWER}", re.IGNORECASE)
-_REGISTRABLE: Final = re.compile(rf"(?![/~@])(?=.*[0-9A-Z])[!-~]{{8,{LONGEST}}}")
+_REGISTRABLE: Final = re.compile(rf"(?!@[A-Z_]+@)(?=.*[0-9A-Z])[!-~]{{8,{LONGEST}}}")
 
 _TEXT = [(hints, re.compile(pattern)) for hints, pattern in _RULES]
 _TEXT_NAMED = [re.compile(pattern, re.DOTALL) for pattern in _NAMED]
@@ -68,10 +72,12 @@ _BYTES_HINTS = tuple(hint.encode() for hint in _NAMED_HINTS)
 _ALL_HINTS = (*(hint for hint, _ in _BYTES), *_BYTES_HINTS, *_BYTES_FLAG_HINTS)
 
 
-def register(variables: Mapping[str, str]) -> None:
-    """Registers the values of variables that have a secret's name, for this process."""
+def register(variables: Mapping[str, str], *, is_there: Callable[[str], bool]) -> None:
+    """Registers the values of variables that have a secret's name, for this process. `is_there`: checks whether a value
+    is the path of something that exists."""
     for name, value in variables.items():
-        if value not in _registered and _SECRET_NAME.fullmatch(name) and _REGISTRABLE.fullmatch(value):
+        secret = value not in _registered and _SECRET_NAME.fullmatch(name) and _REGISTRABLE.fullmatch(value)
+        if secret and not is_there(value):
             _registered[value] = _spellings(value)
             ordered = sorted(_registered.items(), key=lambda pair: len(pair[0]), reverse=True)
             _registered.clear()

@@ -17,6 +17,7 @@ from pytest_codexsandbox.pytest_plugin.recorder import Recorder, ReportRedactor
 from pytest_codexsandbox.pytest_plugin.run import get_run
 from pytest_codexsandbox.pytest_plugin.run_pruning import RunPruner
 from pytest_codexsandbox.pytest_plugin.terminal_filter import TerminalFilter
+from pytest_codexsandbox.system import environ
 from pytest_codexsandbox.system.signals import sigterm_as_interrupt
 
 CONTROLLER: Final = "codexsandbox-controller"
@@ -29,7 +30,9 @@ EXIT_STATUS: Final = "codexsandbox-exit-status"
 
 
 def activate(config: pytest.Config, collection: str) -> None:
-    register(os.environ)  # in every process: a worker measures, and the controller writes
+    register(
+        os.environ, is_there=environ.is_existing_path
+    )  # in every process: a worker measures, and the controller writes
     try:
         run = get_run(config)
         suite_fixtures.register(config.pluginmanager)

@@ -6,6 +6,7 @@ for a variable that is gone, and gets a KeyError. An environment that opens besi
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -25,3 +26,14 @@ def settled(read: Callable[[], T]) -> T:
         except KeyError:
             continue
     return read()
+
+
+def is_existing_path(value: str) -> bool:
+    """Checks whether the value of a variable is an absolute path, or one below a home, that leads to something. A link
+    that leads nowhere counts."""
+    if not value.startswith(("/", "~")):
+        return False
+    try:
+        return os.path.lexists(Path(value).expanduser())
+    except (RuntimeError, ValueError):  # no such user, or a NUL
+        return False

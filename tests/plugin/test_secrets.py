@@ -35,8 +35,8 @@ PLACES = (
     "file",
 )
 TOKENS = {place: f"{LOOKS}{number:02d}" for number, place in enumerate(PLACES)}
-NAMED = "Quagga7.named.by.its.variable"
-AMBIENT = "Zebra8.of.the.users.own.shell"
+NAMED = "~Quagga7.named.by.its.variable"
+AMBIENT = "/Zebra8.of/the.users.own.shell"  # no path of this machine
 FLAG = "Okapi9.behind.a.flag"
 SECRETS = (*TOKENS.values(), NAMED, AMBIENT, FLAG)
 MINE = """

@@ -32,6 +32,7 @@ from pytest_codexsandbox.model.printed_text import text_of, text_of_end
 from pytest_codexsandbox.model.redact import LONGEST, cut_outside, redact, redact_lookalikes, redact_words, register
 from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Door, Environment, Subject
+from pytest_codexsandbox.system import environ
 
 TEXT_LIMIT: Final = 64 * 1024
 ROW_DETAIL: Final = 2000
@@ -138,7 +139,7 @@ class _Take:
 
     def prepare(self, subject: Subject, call: Call) -> Command:
         """Prepares everything up to the start: the command, the world's files, and the survey before the call."""
-        register(call.env)
+        register(call.env, is_there=environ.is_existing_path)
         further = (*call.words, *map(os.fsdecode, call.byte_words))
         inner = fill(self._names, call.argv, FORBIDDEN) if call.argv else (*self._probe(), *further)
         made = self._door.command(subject, self._policy, self.world, inner, call)

@@ -1,6 +1,7 @@
 """Credentials are recognised in text and in JSON, and JSON stays JSON."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,7 @@ from pytest_codexsandbox.model.redact import (
     redact_words,
     register,
 )
+from pytest_codexsandbox.system.environ import is_existing_path
 
 # Put together at run time, so that no scanner takes this file for a leak.
 TOKENS = [
@@ -144,8 +146,16 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("registered")
 def test_the_value_of_a_secret_variable_is_replaced_without_its_name() -> None:
-    values = {"MY_API_KEY": "Quagga7.plain", "service_token": 'Ze"bra\\8', "A_PASSWORD": "Quagga7.plain.longer"}
-    register(values)
+    values = {
+        "MY_API_KEY": "Quagga7.plain",
+        "service_token": 'Ze"bra\\8',
+        "A_PASSWORD": "Quagga7.plain.longer",
+        "B_TOKEN": "/Ab0123+begins/as.a.path",
+        "C_SECRET": "~Ab0123.begins.as.a.home",
+        "D_SECRET_KEY": "@Ab0123.begins.as.a.placeholder",
+        "E_CREDENTIALS": "/root-of-no-machine/Token1",
+    }
+    register(values, is_there=is_existing_path)
     for value in values.values():
         assert redact(f"it says {value}.") == f"it says {MARK}."
         for line in ({"saw": f"it says {value}."}, {"saw": json.dumps({"value": value})}):
@@ -156,7 +166,7 @@ def test_the_value_of_a_secret_variable_is_replaced_without_its_name() -> None:
 
 @pytest.mark.usefixtures("registered")
 def test_a_cut_splits_no_registered_value() -> None:
-    register({"MY_API_KEY": "Quagga7.plain", "A_TOKEN": "plainZebra"})
+    register({"MY_API_KEY": "Quagga7.plain", "A_TOKEN": "plainZebra"}, is_there=is_existing_path)
     text = "..Quagga7.plainZebra.."  # the values overlap
     assert [cut_outside(text, at) for at in (0, 2, 3, 14, 15, 19, 20, 22)] == [0, 2, 2, 2, 2, 2, 20, 22]
     assert [cut_outside(text, at, forward=True) for at in (0, 2, 3, 14, 15, 19, 20)] == [0, 2, 20, 20, 20, 20, 20]
@@ -168,15 +178,31 @@ def test_a_cut_splits_no_registered_value() -> None:
     "variables",
     [
         {"MY_TOKEN": "workspace-write"},
-        {"MY_TOKEN": "/home/me/Token1"},
+        {"MY_TOKEN": "@HOME@/Token1"},
         {"MY_TOKEN": "Ab1"},
         {"MY_TOKEN": "Two words 1"},
         {"MY_TOKEN": ""},
         {"MY_VALUE": "Quagga7.plain"},
         {"MY_TOKEN_FILE": "Quagga7.plain"},
+        {"CACHE_KEY": "Quagga7.plain"},
     ],
 )
 def test_no_plain_word_path_or_other_variable_is_registered(variables: dict[str, str]) -> None:
-    register(variables)
+    register(variables, is_there=is_existing_path)
     (value,) = variables.values()
     assert redact(f"a {value} b") == f"a {value} b"
+
+
+@pytest.mark.usefixtures("registered")
+def test_the_path_of_a_file_that_is_there_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "Token1").touch()
+    (tmp_path / "Token2").symlink_to("nowhere")
+    kept = {"A_CREDENTIALS": str(tmp_path / "Token1"), "B_TOKEN": str(tmp_path / "Token2"), "C_SSH_KEY": str(tmp_path)}
+    near = {"D_API_KEY": "~/Token1"}
+    gone = {"E_TOKEN": "~/Token3", "F_TOKEN": "~no-such-user-1/Token", "G_TOKEN": str(tmp_path / "Token1.longer")}
+    register(kept | near | gone, is_there=is_existing_path)
+    for value in (kept | near).values():
+        assert redact(f"at {value} it is") == f"at {value} it is"
+    for value in gone.values():
+        assert redact(f"at {value} it is") == f"at {MARK} it is"

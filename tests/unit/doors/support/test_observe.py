@@ -291,7 +291,7 @@ def test_credentials_in_a_users_command_do_not_hide_in_the_plan() -> None:
 def test_no_half_of_a_registered_value_stays_where_output_is_cut(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_codexsandbox.model.redact._registered", {})
     value, half = "Quagga7.plain", TEXT_LIMIT // 2 - 40
-    register({"MY_API_KEY": value})
+    register({"MY_API_KEY": value}, is_there=lambda _: False)
     first, last = (value.encode() + b"=" * (half - kept), b"=" * (half - kept) + value.encode())
     noise = last + b"_" * 500_000 + first + value.encode()
 
