@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from typing import Any, Final
@@ -138,14 +139,20 @@ class Collector:
         if left_out and not self._ours:
             self.config.hook.pytest_deselected(items=left_out)
         wanted = {key_location(item.stash[KEY]) for item in ours}
-        if not ours:  # e.g. -k start: the standing items are what is left
-            wanted = {key_location(item.stash[KEY]) for item in items if is_baseline(item)}
+        there = {key_location(item.stash[KEY]) for item in items if is_baseline(item)}
+        wanted |= (there & self._alone) if ours else there  # e.g. -k start: the standing items are what is left
         self._standing += self._missing(session, wanted)
         kept = [item for item in self._standing if key_location(item.stash[KEY]) in wanted]
         order = self.run.order()
         self._ours = sorted([*kept, *ours], key=lambda item: order(item.stash[KEY]))
         items[:] = [*self._ours, *others]
         self._count_as_selected(kept)
+
+    @cached_property
+    def _alone(self) -> set[tuple[str, str, str]]:
+        """Returns where baseline checks are selected by name, and no result that depends on them."""
+        keys = self.run.base_plan().keys
+        return set(map(key_location, keys)) - {key_location(key) for key in keys if not is_standing(key.promise)}
 
     def _missing(self, session: pytest.Session, wanted: set[tuple[str, str, str]]) -> list[pytest.Item]:
         """Returns baseline items that the given paths do not hold, or hold only in part."""

@@ -122,3 +122,23 @@ def test_two(codex_sandbox):
 def test_nothing_is_said_where_nothing_is_dropped(matrix: Matrix) -> None:
     run = matrix.run(ONLY, "-p", "no:randomly")
     assert run.code == 0 and dropped(run) == {}, run.out
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["one process", "two workers"])
+def test_start_checks_that_are_selected_by_name_run_under_every_policy(
+    matrix: Matrix, workers: tuple[str, ...]
+) -> None:
+    """The other promise has one policy. Start checks of the other policies depend on no result of it."""
+    only = "--codex-only=start.sandbox-is-on,filesystem.workspace-read-only"
+    run = matrix.run(only, "--codex-strict", "-p", "no:randomly", *workers, plugins=("xdist.plugin",))
+    assert (run.code, dropped(run)) == (0, {}), run.out
+    started = [key.policy for key in run.journal.plan.keys if key.promise == "start.sandbox-is-on"]
+    assert len(started) == len(set(started)) == 6, started
+
+
+def test_start_checks_that_are_selected_by_name_follow_the_keyword(matrix: Matrix) -> None:
+    only = "--codex-only=start.sandbox-is-on,filesystem.workspace-read-only"
+    run = matrix.run(only, "-k", "workspace-read-only")
+    assert run.code == 0, run.out
+    ((why, whats),) = dropped(run).items()
+    assert why.endswith(" by -k workspace-read-only") and "start.sandbox-is-on (5 of 6)" in whats, (why, whats)

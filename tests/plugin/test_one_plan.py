@@ -49,6 +49,7 @@ def planned(matrix: Matrix, folder: Path, *words: str, env: dict[str, str]) -> d
     [
         ("local", (SHORT,), (), {}, {}, 1),
         ("local", (SHORT,), ("-n2",), {}, {}, 1),
+        ("local", ("--codex-only=start.*,filesystem.workspace-read-only",), (), {}, {}, 1),
         ("local", ("--codex-only=generator.parses", "--codex-generator=good"), (), {}, {}, 1),
         ("local", ("--codex-only=generator.parses", "--codex-generator=good"), ("-n2",), {}, {}, 1),
         ("local", (SHORT,), (), {"conftest.py": ANOTHER}, {}, 2),
@@ -57,7 +58,18 @@ def planned(matrix: Matrix, folder: Path, *words: str, env: dict[str, str]) -> d
         ("local", (), ("-n2",), {"pytest.ini": "[pytest]\ncodex_only = process.*,sqlite.*\n"}, {}, 1),
         ("local", (), (), {}, {"PYTEST_ADDOPTS": SHORT}, 1),
     ],
-    ids=["local", "workers", "generator", "generator-workers", "conftest", "plugin", "no-engine", "ini", "variable"],
+    ids=[
+        "local",
+        "workers",
+        "named-start",
+        "generator",
+        "generator-workers",
+        "conftest",
+        "plugin",
+        "no-engine",
+        "ini",
+        "variable",
+    ],
 )
 def test_one_plan(
     matrix: Matrix,
