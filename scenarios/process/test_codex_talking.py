@@ -18,6 +18,8 @@ WORDS = (
     "", " ", "two words", "  spaces  ", "-x", "--", "--help", "a\nb", "tab\there", "grün ✔", "'single'", '"double"',
     "$HOME", "`id`", "*", "%s", "back\\slash", "#", "", "a" * 100_000,
 )  # fmt: skip
+# A file name need not be UTF-8.
+BYTE_WORDS = (b"\xff", b"gr\xfcn", b"a\xc3", b"", b"\n", bytes(range(1, 256)), b"\xfe" * 1000)
 PASSED = {
     "CX_EMPTY": "",
     "CX_EQUALS": "a=b=c",
@@ -177,12 +179,33 @@ def test_the_arguments_are_passed_byte_for_byte(trial: Trial) -> None:
     Source: `codex sandbox` runs the command that follows `--`.
     Control: the arguments of the same command without a sandbox.
     """
+    arguments_arrive(trial, tuple(word.encode() for word in WORDS))
+
+
+@promise(
+    "process.arguments-of-any-bytes",
+    kind="capability",
+    severity="medium",
+    source=SOURCE,
+    policies=(WORKSPACE_WRITE,),
+    acts={"words": Act(verb="words")},
+    call=Call(byte_words=BYTE_WORDS),
+)
+def test_arguments_that_are_not_utf_8_are_passed(trial: Trial) -> None:
+    """Arguments that are not UTF-8 reach the command byte for byte: an old file name in Latin-1 can be given to it.
+
+    Source: `codex sandbox` runs the command that follows `--`.
+    Control: the arguments of the same command without a sandbox.
+    """
+    arguments_arrive(trial, BYTE_WORDS)
+
+
+def arguments_arrive(trial: Trial, words: tuple[bytes, ...]) -> None:
     row, control = trial.row("words"), trial.control_row("words")
-    data = [word.encode() for word in WORDS]
-    wanted = json.dumps([[len(one), hashlib.sha256(one).hexdigest(), one[:80].decode("latin-1")] for one in data])
+    wanted = json.dumps([[len(one), hashlib.sha256(one).hexdigest(), one[:80].decode("latin-1")] for one in words])
     trial.says(
         "words",
-        claim=f"{len(WORDS)} arguments arrive unchanged",
+        claim=f"{len(words)} arguments arrive unchanged",
         saw="each as it was given" if row.value == wanted else row.value[:500] or row.errno or row.detail,
         held=row.value == wanted,
         control="each as it was given" if control.value == wanted else control.value[:500] or control.errno,
