@@ -20,6 +20,7 @@ import time
 import zlib
 from binascii import a2b_base64
 
+# The verbs here are those of most calls. With the sockets in a file of their own, each start took 26 ms in place of 24.
 TYPE_CHECKING = False  # importing typing would cost more than a battery of acts
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ BINARY = {
 }
 CORPUS = re.compile(r"scenarios/generator/cases/[^/]+/config\.toml")  # some of them are no text on purpose
 LONGEST = {".py": 400, "ARCHITECTURE.md": 75, "README.md": 105}
-ALONE = "pytest_codexsandbox/guest/probe.py"  # one file, for it is carried alone into an environment
+ALONE = "pytest_codexsandbox/guest/probe.py"  # every call starts it; a comment there says what a second file costs
 # Put together here, so that this file does not hold what it looks for.
 PIECES = (
     ("/var/", "tmp/cx"), ("/opt/", "pypi"), ("/root", "/"), ("/work/", "main"), ("/work/", "shared"),
