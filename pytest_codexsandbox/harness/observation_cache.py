@@ -50,7 +50,6 @@ class CodexAtDoor(NamedTuple):
 
     able: Capabilities
     door: Door
-    lacks: str  # why this Codex runs no command at the door; "" where it may
 
 
 class ObservationCache:
@@ -103,7 +102,7 @@ class ObservationCache:
         key = (cell.id, name)
         if key not in self._reached:
             able, door = self.programs.able(cell), self.resources.door(name)
-            self._reached[key] = CodexAtDoor(able, door, door.lacks(able))
+            self._reached[key] = CodexAtDoor(able, door)
         return self._reached[key]
 
     def door_of(self, cell: Cell, name: str, policy: str) -> Door:

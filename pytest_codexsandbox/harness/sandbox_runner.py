@@ -1,6 +1,6 @@
 """Sandbox runner: opens the trials of the sandbox suite, with all their calls performed."""
 
-from typing import Final, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -11,19 +11,16 @@ from pytest_codexsandbox.harness.baseline_checks import STANDING, START, TRUST, 
 from pytest_codexsandbox.harness.batteries import SHARED
 from pytest_codexsandbox.harness.observation_cache import ObservationCache
 from pytest_codexsandbox.harness.trial import RealTrial
-from pytest_codexsandbox.matrix.requirements import why_not_there
-from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.matrix import requirements
+from pytest_codexsandbox.matrix.requirements import has, why_not_there
 from pytest_codexsandbox.model.cell import Cell, SubjectSpec
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import asks_for_sandbox
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.sandbox_state import SandboxState
-from pytest_codexsandbox.protocols import Door
 from pytest_codexsandbox.releases.known_releases import capabilities, newest_before
 from pytest_codexsandbox.suite_protocols import SuiteRunner
-
-FULL_ACCESS: Final = "full-access"
 
 
 class CanarySource(Protocol):
@@ -170,9 +167,7 @@ def not_applicable_reason(promise: Promise, cache: ObservationCache, key: Key) -
     """Returns why the probed binary or the door rules the promise out; "" if it does not. The plan checks what data
     rules out."""
     found = cache.codex_at(cache.cells[key.cell], key.door)
-    if missing := _missing(promise, found.able, found.door, key.policy):
-        return f"by probe: Codex {found.able.version} has no {missing} at this door"
-    return found.lacks
+    return requirements.why_not_by_codex(promise, found.able, found.door, key.policy)
 
 
 def not_applicable_in_environment(promise: Promise, cache: ObservationCache, key: Key) -> str:
@@ -184,25 +179,7 @@ def not_applicable_in_environment(promise: Promise, cache: ObservationCache, key
 def missing_capability(promise: Promise, cache: ObservationCache, key: Key) -> str:
     """Returns the first capability that the promise needs and the binary lacks, by its probe; "" if none."""
     found = cache.codex_at(cache.cells[key.cell], key.door)
-    return _missing(promise, found.able, found.door, key.policy)
-
-
-def _missing(promise: Promise, able: Capabilities, door: Door, policy: str) -> str:
-    return next((word for word in wanted_capabilities(promise, door, policy) if not has(able, word)), "")
-
-
-def wanted_capabilities(promise: Promise, door: Door, policy: str) -> list[str]:
-    """Returns the capabilities that a promise, a door and a policy need. A door that does not probe `full-access` does
-    not need that one: every release can be asked for it there."""
-    words = [word.removeprefix("capability:") for word in promise.requires if word.startswith("capability:")]
-    needed = [*words, *door.needs]
-    if not door.probes_full_access:
-        return [word for word in needed if word != FULL_ACCESS]
-    return [*needed, FULL_ACCESS] if policy == "danger-full-access" else needed
-
-
-def has(capabilities: Capabilities, word: str) -> bool:
-    return bool(getattr(capabilities, word.replace("-", "_"), False))
+    return requirements.missing_capability(promise, found.able, found.door, key.policy)
 
 
 def lost_capability(spec: SubjectSpec, missing: str) -> str:

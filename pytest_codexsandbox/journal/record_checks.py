@@ -3,31 +3,28 @@
 Each check yields what is wrong, as a sentence. The first one of a record is shown.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from pytest_codexsandbox.diagnosis.judge import Judged, judge_basis
 from pytest_codexsandbox.journal.call_index import CallIndex
+from pytest_codexsandbox.journal.not_applicable import USER, NotApplicable, is_of_sandbox
 from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY
-from pytest_codexsandbox.matrix.requirements import why_not_there
 from pytest_codexsandbox.model import generator_suite
 from pytest_codexsandbox.model.base_acts import FORBIDDEN
 from pytest_codexsandbox.model.journal_lines import CallLine, CellRow
 from pytest_codexsandbox.model.ledger import HARNESS, START, ReadJournal
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import asks_for_sandbox
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Basis, Evidence, Record, Started
 from pytest_codexsandbox.model.sandbox_state import SandboxState
-from pytest_codexsandbox.model.suite_traits import SANDBOX
 from pytest_codexsandbox.model.verdict import Verdict
 
-USER: Final = "user"
 _OF_USERS: Final = "user/run"  # the act of a user's own test
 _CANARIES: Final = frozenset({"allow-all", "good"})
 _WITHOUT_LINE: Final = ("known-generators-", "strain-")  # checks of generators that have no line of their own
-_LACKS: Final = re.compile(r"by probe: Codex \S+ has no ([a-z-]+) at this door")
 
 
 class RecordChecks:
@@ -35,6 +32,7 @@ class RecordChecks:
 
     def __init__(self, journal: ReadJournal) -> None:
         self._journal, self._index = journal, CallIndex(journal)
+        self._not_applicable = NotApplicable(journal)
         self._cells: dict[str, CellRow] = {cell.id: cell for cell in journal.plan.cells}
         self._promises = {
             row.id: Promise(
@@ -65,6 +63,19 @@ class RecordChecks:
             return None
         seen = [line.observation for line in self._index.of_codex(record)]
         return judge_basis(promise, basis, record.evidence, seen=seen, started=_state(basis.started))
+
+    def plan_faults(self, unwritten: Iterable[Key]) -> Iterator[tuple[Key, str]]:
+        """Yields the keys without a result that the plan rules out although no data can."""
+        for key in unwritten:
+            promise = self._promises.get(key.promise)
+            if why := self._not_applicable.plan_fault(key, promise) if promise is not None else "":
+                yield key, why
+
+    def is_unsure(self, record: Record) -> bool:
+        """Checks whether a result was ruled out by code that is not part of this program."""
+        promise = self._promises.get(record.key.promise)
+        ruled_out = record.basis is not None and record.basis.how == "ruled-out"
+        return ruled_out and promise is not None and self._not_applicable.is_unsure(record, promise)
 
     def faults(self, record: Record) -> Iterator[str]:
         """Yields the contradictions of a record that has a basis."""
@@ -103,46 +114,18 @@ class RecordChecks:
         if basis.how == "ruled-out":
             if record.evidence or record.calls:
                 yield "it is n/a, and it has evidence"
-            yield from self._not_supported(record, promise)
+            yield from self._not_applicable.faults(record, promise)
         found = record.diagnosis.fingerprint if record.diagnosis else ""
         if (basis.how == "lost") != (found == LOST_CAPABILITY):
             yield "a lost capability is no result of a measurement"
 
-    def _not_supported(self, record: Record, promise: Promise) -> Iterator[str]:
-        planned = self._journal.plan.not_applicable.get(str(record.key), "")
-        if planned:
-            if record.reason != planned:
-                yield f"it is n/a for another reason than in the plan: {planned}"
-            return
-        lacked = _LACKS.match(record.reason)
-        if lacked:
-            cell = self._cells[record.key.cell]
-            facts = self._subjects.get(cell.subject)
-            if facts is None:
-                yield f"it is n/a by a probe of Codex {cell.subject}, which is not in the journal"
-            elif facts.get(lacked[1].replace("-", "_")):
-                yield f"it is n/a because Codex has no {lacked[1]}, and the probe found it"
-            return
-        if not record.reason.strip():
-            yield "it is n/a, and nothing says why"
-        elif promise.requires and record.reason.startswith("by probe: ") and promise.suite == SANDBOX:
-            facts_there = self._facts.get(self._cells[record.key.cell].environment)
-            if facts_there is not None and why_not_there(promise, facts_there) not in ("", record.reason):
-                yield "it is n/a for another reason than the facts of its environment give"
-            elif facts_there is not None and not why_not_there(promise, facts_there):
-                yield "it is n/a, and the facts of its environment have what it needs"
-
     @cached_property
-    def _subjects(self) -> dict[str, Mapping[str, Any]]:
-        return {line.label: line.facts for line in self._journal.subjects}
+    def _subjects(self) -> frozenset[str]:
+        return frozenset(line.label for line in self._journal.subjects)
 
     @cached_property
     def _environments(self) -> frozenset[str]:
         return frozenset(line.id for line in self._journal.environments)
-
-    @cached_property
-    def _facts(self) -> dict[str, Mapping[str, Any]]:
-        return {line.spec: line.facts for line in reversed(self._journal.environments)}
 
     # ---- what the judge was given
     def _judged(self, record: Record, promise: Promise, basis: Basis) -> Iterator[str]:
@@ -166,8 +149,11 @@ class RecordChecks:
             yield "it says that generators ran unconfined, and a case run was confined"
 
     def _of_sandbox(self, record: Record, promise: Promise, basis: Basis) -> Iterator[str]:
-        if not _is_shipped(promise):
+        if not is_of_sandbox(promise):
             return  # a suite of another distribution may make calls and states of its own kind
+        yield from self._not_applicable.measured_faults(record, promise)
+        if basis.skipped or basis.blocked_by:
+            yield "it says that its test could not be asked, and no promise about a sandbox says so"
         policy = record.key.policy
         if basis.asks_for_sandbox != asks_for_sandbox(policy):
             asked = "asks" if asks_for_sandbox(policy) else "does not ask"
@@ -200,7 +186,7 @@ class RecordChecks:
         if promise.suite == generator_suite.NAME:
             yield from self._row_of_generator(row, record)
             return
-        if not _is_shipped(promise):
+        if not is_of_sandbox(promise):
             return
         line = self._index.calls.get(row.call)
         if line is None:
@@ -241,11 +227,6 @@ class RecordChecks:
             yield f"a row names a case run or a claim that is not in the journal: {row.call or 'none'}"
         elif (story.cell, story.case) != (record.key.cell, record.key.case):
             yield f"a row is about the case run of another result: {row.call}"
-
-
-def _is_shipped(promise: Promise) -> bool:
-    """Checks whether a promise is one of the sandbox suite, or a test of a user."""
-    return promise.suite == SANDBOX or promise.id.startswith(f"{USER}.")
 
 
 def _state(started: Started) -> SandboxState:

@@ -73,6 +73,10 @@ class _Rejudge:
             self._settled(states)
         for why in self._of_plan:
             self._found.append(Contradicted(line=self._numbers.plan, why=why))
+        possible = dict(journal.plan.not_applicable)
+        for key, why in self._checks.plan_faults(key for key, one in states.items() if not one.attempt):
+            self._found.append(Contradicted(line=self._numbers.plan, why=why, key=key))
+            possible.pop(str(key))
         if not self._wrong and not self._found:
             applied = self._deviations.applied if self._is_new else ()
             for why in end_faults(journal, states, applied):
@@ -81,12 +85,16 @@ class _Rejudge:
             Contradicted(line=self._numbers.records[place], why=why, key=journal.records[place].key)
             for place, why in self._wrong.items()
         ]
+        plan = journal.plan
+        if len(possible) != len(plan.not_applicable):  # a key that is neither ruled out nor written is broken
+            plan = msgspec.structs.replace(plan, not_applicable=possible)
         return msgspec.structs.replace(
             journal,
+            plan=plan,
             records=tuple(map(self._shown, range(len(journal.records)))),
             lines=tuple(self._numbers.records),
             contradicted=tuple(sorted((*wrong, *self._found), key=lambda one: one.line)),
-            not_rejudged=tuple(key for key, one in states.items() if one.attempt and one.basis is None),
+            not_rejudged=tuple(key for key, one in states.items() if one.attempt and self._is_unsure(one)),
         )
 
     @cached_property
@@ -95,6 +103,9 @@ class _Rejudge:
         journal = self._journal
         keeps = bool(journal.plan.content) or any(one.basis is not None for one in journal.records)
         return keeps or journal.run.schema >= KEEPS_BASIS
+
+    def _is_unsure(self, record: Record) -> bool:
+        return record.basis is None or self._checks.is_unsure(record)
 
     def _take(self, place: int, why: str) -> None:
         if why:

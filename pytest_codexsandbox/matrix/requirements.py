@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix.suggestions import did_you_mean
+from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.protocols import Door
 
 SETTINGS: Final = "kernel-settings:writable"  # writable by this user, without any sandbox
 HARDWARE: Final = "hardware-settings:writable"
@@ -29,6 +31,7 @@ WORDS: Final = (
     OWN_TMP,
 )
 AT_RUN_TIME: Final = "capability:"
+FULL_ACCESS: Final = "full-access"
 PROGRAM: Final = "program:"  # that is on the PATH of calls
 # What works without any sandbox: the words of guest/probe_kernel_verbs.py and guest/kernel_objects.py.
 OFFERS: Final = {
@@ -87,6 +90,31 @@ def why_not_there(promise: Promise, facts: Mapping[str, Any]) -> str:
     wanted = [word.removeprefix(PROGRAM) for word in promise.requires if word.startswith(PROGRAM)]
     missing = [name for name in wanted if name not in facts.get("programs", ())]
     return f"by probe: no {' and no '.join(missing)} on the PATH here" if missing else ""
+
+
+def why_not_by_codex(promise: Promise, able: Capabilities, door: Door, policy: str) -> str:
+    """Returns why a probed Codex or the door rules a promise out; "" if they do not."""
+    missing = missing_capability(promise, able, door, policy)
+    return f"by probe: Codex {able.version} has no {missing} at this door" if missing else door.lacks(able)
+
+
+def missing_capability(promise: Promise, able: Capabilities, door: Door, policy: str) -> str:
+    """Returns the first capability that a promise, a door and a policy need and that Codex lacks; "" if none."""
+    return next((word for word in wanted_capabilities(promise, door, policy) if not has(able, word)), "")
+
+
+def wanted_capabilities(promise: Promise, door: Door, policy: str) -> list[str]:
+    """Returns the capabilities that a promise, a door and a policy need. A door that does not probe `full-access` does
+    not need that one: every release can be asked for it there."""
+    words = [word.removeprefix(AT_RUN_TIME) for word in promise.requires if word.startswith(AT_RUN_TIME)]
+    needed = [*words, *door.needs]
+    if not door.probes_full_access:
+        return [word for word in needed if word != FULL_ACCESS]
+    return [*needed, FULL_ACCESS] if policy == "danger-full-access" else needed
+
+
+def has(capabilities: Capabilities, word: str) -> bool:
+    return bool(getattr(capabilities, word.replace("-", "_"), False))
 
 
 def _has_neighbour(environment: EnvironmentSpec) -> bool:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from pytest_codexsandbox.errors import LostCapability
-from pytest_codexsandbox.harness.sandbox_runner import has, lost_capability
+from pytest_codexsandbox.harness.sandbox_runner import lost_capability
 from pytest_codexsandbox.harness.suites.plan_scope import PlanScope
 from pytest_codexsandbox.harness.suites.run_resources import RunResources
 from pytest_codexsandbox.matrix import generator_cells
+from pytest_codexsandbox.matrix.requirements import has
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.generator_suite import AS_ASKED, DOOR, TRAITS
 from pytest_codexsandbox.model.plan import Plan
