@@ -1,11 +1,13 @@
 """Reader: reads a journal strictly. It refuses what no run writes, with the number of the line."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from packaging.version import InvalidVersion, Version
 
 from pytest_codexsandbox.errors import Contradiction, InputError
 from pytest_codexsandbox.journal.references import Faulty, Parts
@@ -33,6 +35,8 @@ _AGAIN: Final = "give the journal.ndjson of a run, or run again: pytest --codex-
 _NOT_UNDERSTOOD: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # the last one: nested too deeply
 _WHOLE: Final = (msgspec.ValidationError, RecursionError)  # the line does not stop in the middle
 _FIRST: Final = 1  # the schema without parts and sums
+_LAST_WITH_FIRST: Final = Version("0.1.0")  # the last version that wrote it
+_OF_SCHEMA_2: Final = re.compile(rb',\s*"(?:sum"\s*:\s*"[0-9a-f]+"|plain"\s*:\s*true)\s*\}\s*\Z')
 
 
 def read(path: str | Path) -> ledger.ReadJournal:
@@ -79,7 +83,21 @@ def _schema(path: Path, first: bytes) -> int:
     if isinstance(schema, bool) or schema not in (_FIRST, SCHEMA):
         why = f"it has schema {schema!r}, this version reads schema {_FIRST} and {SCHEMA}"
         raise _wrong(path, "the journal was written by another version", why, 1)
+    product = str(head.get("product", ""))
+    if schema == _FIRST and _is_later(product):
+        raise _contradicted(
+            path, "the journal was changed after it was written", f"{product} writes schema {SCHEMA}", 1
+        )
     return int(schema)
+
+
+def _is_later(product: str) -> bool:
+    """Checks whether a version of this program writes no journal of the first schema any more."""
+    name, _, version = product.partition(" ")
+    try:
+        return name == "codexsandbox" and Version(version) > _LAST_WITH_FIRST
+    except InvalidVersion:
+        return False
 
 
 class _Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +160,9 @@ class _Reader:
                     return
                 why = f"{error}"
                 raise _wrong(self.path, "a line of the journal cannot be understood", why, number) from error
-            if isinstance(line, PlanLine | EndLine) and self.schema != _FIRST:
+            if self.schema == _FIRST:
+                self._refuse_later_members(number, line, raw)
+            elif isinstance(line, PlanLine | EndLine):
                 self._verify(number, line, raw)
             yield number, line
 
@@ -187,6 +207,13 @@ class _Reader:
             )
             why = ", ".join(f"{said.lines.get(name, 0)} {name}, not {self._kinds[name]}" for name in differ)
             raise _contradicted(self.path, "the journal has other lines than its end counts", why, number)
+
+    def _refuse_later_members(self, number: int, line: Line, raw: bytes) -> None:
+        """Refuses a line of schema 2 in a journal that says that it is one of schema 1."""
+        said = msgspec.json.decode(raw, type=_Said) if isinstance(line, PlanLine | EndLine) else _Said()
+        if said != _Said() or _OF_SCHEMA_2.search(raw, max(0, len(raw) - 99)):
+            why = f"it has members of schema {SCHEMA}, and the journal says that it has schema {_FIRST}"
+            raise _contradicted(self.path, "the journal was changed after it was written", why, number)
 
     def _take(self, number: int, line: Line) -> None:
         self._kinds[str(line.__struct_config__.tag)] += 1

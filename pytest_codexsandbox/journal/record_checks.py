@@ -229,6 +229,18 @@ class RecordChecks:
             yield f"a row is about the case run of another result: {row.call}"
 
 
+def rows_faults(record: Record) -> Iterator[str]:
+    """Yields how the verdict of an earlier version contradicts its rows, which are all that such a result holds."""
+    green = record.verdict in (Verdict.CONFORMS, Verdict.UNCONFINED)
+    if green and not record.evidence:
+        yield f"it says {record.verdict.value}, and it has no evidence"
+    for row in record.evidence if green or record.verdict is Verdict.NOT_APPLICABLE else ():
+        if row.control_held and not row.held:
+            yield f"it says {record.verdict.value}, and a row did not hold: {row.claim}"
+        elif green and not (row.held and row.control_held and row.call and row.control):
+            yield f"it says {record.verdict.value}, and a row proves nothing: {row.claim}"
+
+
 def _state(started: Started) -> SandboxState:
     return SandboxState(
         state=started.state,

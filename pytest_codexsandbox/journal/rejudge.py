@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.journal.known_deviations import KnownDeviations
-from pytest_codexsandbox.journal.record_checks import RecordChecks
-from pytest_codexsandbox.journal.run_checks import end_faults, plan_faults
+from pytest_codexsandbox.journal.record_checks import RecordChecks, rows_faults
+from pytest_codexsandbox.journal.run_checks import end_faults, has_traces, plan_faults
 from pytest_codexsandbox.model.ledger import START, Contradicted, ReadJournal, settle
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
@@ -101,8 +101,11 @@ class _Rejudge:
     def _is_new(self) -> bool:
         """Checks whether a version wrote the journal that keeps what the judge had. Each that writes schema 2 does."""
         journal = self._journal
-        keeps = bool(journal.plan.content) or any(one.basis is not None for one in journal.records)
-        return keeps or journal.run.schema >= KEEPS_BASIS
+        return (
+            journal.run.schema >= KEEPS_BASIS
+            or any(one.basis is not None for one in journal.records)
+            or has_traces(journal)
+        )
 
     def _is_unsure(self, record: Record) -> bool:
         return record.basis is None or self._checks.is_unsure(record)
@@ -124,8 +127,7 @@ class _Rejudge:
 
     def _contradictions(self, record: Record, plain: Record | None) -> Iterator[str]:
         if record.basis is None:
-            if self._is_new:
-                yield NO_BASIS
+            yield from (NO_BASIS,) if self._is_new else rows_faults(record)
             return
         if plain is None:
             yield "its record does not hold everything that the judge had"

@@ -16,6 +16,14 @@ _SET_BACK: Final = datetime.timedelta(minutes=10)  # by which a clock is correct
 PLAN_CHANGED: Final = "the plan does not fit its digest"
 
 
+def has_traces(journal: ReadJournal) -> bool:
+    """Checks for members that came together with the basis of results. A version that writes one of them writes all."""
+    plan = journal.plan
+    rows = any(row.policies or row.cases or row.requires or row.asked for row in plan.promises)
+    found = plan.content or plan.expectations or rows or any(cell.release for cell in plan.cells)
+    return bool(found) or (journal.end is not None and journal.end.others is not None)
+
+
 def plan_faults(journal: ReadJournal, *, is_new: bool) -> Iterator[str]:
     if is_new and content_digest(journal.plan) != journal.plan.content:
         yield PLAN_CHANGED

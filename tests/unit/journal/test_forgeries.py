@@ -4,10 +4,18 @@ better."""
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.cli import main
+from pytest_codexsandbox.errors import Contradiction
+from pytest_codexsandbox.journal.references import Parts
+from pytest_codexsandbox.journal.rejudge import NO_BASIS
+from pytest_codexsandbox.journal.run_checks import PLAN_CHANGED
+from pytest_codexsandbox.journal.running_sum import without_sum
+from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
+from pytest_codexsandbox.model import journal_lines
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.journal import builders
 from tests.unit.journal.builders import Edit, Line, ended, one, results, say, sealed
@@ -107,3 +115,91 @@ def test_an_exchanged_reason_for_na_is_a_contradiction_of_its_own_line(tmp_path:
     rule_out_for_a_free_reason(found)
     (wrong,) = builders.read(ended(sealed(found)), tmp_path / "j.ndjson").contradicted
     assert (wrong.key, wrong.line) == (builders.key_of(line), found.index(line) + 1)
+
+
+# ---- journals of schema 1
+def green_beside_a_red_row(found: list[Line]) -> None:
+    say(_red(found), "conforms")
+
+
+def unconfined_beside_a_red_row(found: list[Line]) -> None:
+    say(_red(found), "unconfined")
+
+
+def ruled_out_beside_a_red_row(found: list[Line]) -> None:
+    say(_red(found), "n/a")
+
+
+def green_without_rows(found: list[Line]) -> None:
+    say(_red(found), "conforms", evidence=[])
+
+
+def green_without_a_control(found: list[Line]) -> None:
+    line = _red(found)
+    for row in line["record"]["evidence"]:
+        row |= {"held": True, "control": ""}
+    say(line, "conforms")
+
+
+OLD: tuple[Edit, ...] = (
+    green_beside_a_red_row, unconfined_beside_a_red_row, ruled_out_beside_a_red_row, green_without_rows,
+    green_without_a_control,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("edit", OLD, ids=lambda edit: edit.__name__)
+def test_rows_of_an_earlier_version_are_compared_with_its_verdict(edit: Edit, tmp_path: Path) -> None:
+    found, path = builders.of_an_earlier_version(builders.lines("promises")), tmp_path / "j.ndjson"
+    assert builders.read(found, path).contradicted == ()
+    key = builders.key_of(_red(found))
+    edit(found)
+    journal = builders.read(found, path)
+    assert [wrong.key for wrong in journal.contradicted] == [key]
+    assert journal.states()[key].verdict is Verdict.BROKEN
+    assert main(["report", str(path)]) == 11
+
+
+@pytest.mark.parametrize("kept", ["asked", "expectations", "requires", "others", "release"])
+def test_a_journal_that_lost_its_basis_keeps_traces_of_it(kept: str, tmp_path: Path) -> None:
+    found, whole = (builders.lines("promises") for _ in range(2))
+    plan, old, end = one(found, "plan"), one(whole, "plan"), one(found, "end")
+    others = end["others"]
+    builders.of_an_earlier_version(found)
+    rows = {"asked": "promises", "requires": "promises", "release": "cells"}
+    if kept in rows:
+        for row, before in zip(plan[rows[kept]], old[rows[kept]], strict=True):
+            row[kept] = before[kept]
+    elif kept == "others":
+        end[kept] = others
+    else:
+        plan[kept] = old[kept]
+    journal = builders.read(found, tmp_path / "j.ndjson")
+    assert {wrong.why for wrong in journal.contradicted} >= {NO_BASIS, PLAN_CHANGED}
+
+
+def _in_schema_2(found: list[Line], folder: Path) -> Path:
+    first, *rest = [msgspec.convert(line, journal_lines.Line) for line in found]
+    writer = JournalWriter.open(folder, first)
+    for line in rest[:-1]:
+        writer.write(line)
+    writer.write_end(rest[-1])
+    writer.close()
+    return writer.path
+
+
+@pytest.mark.parametrize("left", ["sums", "counts", "product"])
+def test_a_journal_of_schema_2_that_says_that_it_is_one_of_schema_1_is_refused(left: str, tmp_path: Path) -> None:
+    parts, lines = Parts(), []
+    for raw in _in_schema_2(builders.lines("promises"), tmp_path).read_bytes().splitlines():
+        line = without_sum(raw)
+        if line.startswith(b'{"line":"part"'):
+            parts.add(line)
+            continue
+        members = msgspec.json.decode(parts.whole(line))
+        if left != "counts":
+            members.pop("keys_digest", None), members.pop("lines", None)
+        lines.append(members | ({"sum": "0" * 8} if left == "sums" else {}))
+    lines[0] |= {"schema": 1} | ({"product": "codexsandbox 0.2.0"} if left == "product" else {})
+    with pytest.raises(Contradiction) as caught:
+        builders.read(lines, tmp_path / "j.ndjson")
+    assert caught.value.where.endswith(f"line {2 if left == 'counts' else 1}")

@@ -239,7 +239,7 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path, kind: str) -> None:
     run, plan, *rest = builders.lines_of(made)
     lines = [run, plan, *made.stories, *made.claims, *rest]
     plain.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
-    writer = store.JournalWriter.open(packed, made.run)
+    writer = store.JournalWriter.open(packed, run)  # type: ignore[arg-type]
     for line in lines[1:]:
         writer.write(line)
     writer.close()

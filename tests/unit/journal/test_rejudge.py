@@ -222,19 +222,11 @@ def test_a_bent_result_is_an_error(edit: Edit, tmp_path: Path, capsys: pytest.Ca
 
 
 # ---- what cannot be judged again
-def _of_an_earlier_version(found: list[Line]) -> list[Line]:
-    one(found, "plan").pop("content")
-    one(found, "end").pop("others")
-    for line in results(found):
-        line["record"].pop("basis")
-    return found
-
-
 def test_results_of_an_earlier_version_are_never_shown_without_that_word(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "j.ndjson"
-    journal = builders.read(_of_an_earlier_version(builders.lines("promises")), path)
+    journal = builders.read(builders.of_an_earlier_version(builders.lines("promises")), path)
     assert (journal.contradicted, len(journal.not_rejudged)) == ((), 60)
     for word in ("terminal", "markdown", "html"):
         capsys.readouterr()
@@ -259,7 +251,7 @@ def test_one_result_without_a_basis_among_others_is_a_contradiction(tmp_path: Pa
 
 
 def test_no_journal_of_schema_2_lacks_what_the_judge_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = _of_an_earlier_version(builders.lines("promises"))
+    found = builders.of_an_earlier_version(builders.lines("promises"))
     run, *rest = [msgspec.convert(line, journal_lines.Line) for line in found]
     writer = JournalWriter.open(tmp_path, run)
     for line in rest:
@@ -276,7 +268,7 @@ def test_diagnose_counts_results_that_could_not_be_judged_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "j.ndjson"
-    builders.read(_of_an_earlier_version(builders.lines("promises")), path)
+    builders.read(builders.of_an_earlier_version(builders.lines("promises")), path)
     assert main(["diagnose", str(path)]) == 0
     assert "NOT RE-JUDGED: 60 of 60 results" in capsys.readouterr().out
 

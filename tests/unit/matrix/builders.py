@@ -9,7 +9,7 @@ from pytest_codexsandbox.model.door_traits import DoorTraits
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
-from pytest_codexsandbox.model.record import Diagnosis, Record
+from pytest_codexsandbox.model.record import Diagnosis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import doors
 
@@ -53,6 +53,12 @@ def record(key: Key, verdict: Verdict = Verdict.CONFORMS, *, cause: str = "", **
     words: dict[str, Any] = {"diagnosis": Diagnosis(fingerprint=cause, cause=cause)} if cause else {}
     if verdict is Verdict.VIOLATES:
         words["direction"] = "leak"
+    elif verdict is Verdict.CONFORMS:
+        words["evidence"] = (
+            Evidence(
+                claim="c", act="a", nonce="n", call="c", control="it works", control_held=True, saw="s", held=True
+            ),
+        )
     return Record(key=key, verdict=verdict, **(words | changed))
 
 

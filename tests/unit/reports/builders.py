@@ -43,6 +43,7 @@ PROMISES = (
     "dns.lookup-in-the-sandbox",
     "process.exit-code-kept",
 )
+OLD = "codexsandbox 0.1.0"  # the last version that wrote schema 1
 HOSTILE = (
     "\x1b[2J\x1b]0;owned\x07</script><script>alert(1)</script><img src=x onerror=alert(1)> "
     "| **bold** [link](javascript:alert(1)) `code` @everyone #1 https://evil.example \u202egnp.exe\u2066 "
@@ -90,7 +91,7 @@ def record(key: Key, verdict: Verdict = Verdict.CONFORMS, **words: object) -> Re
         "environment": "e1",
         "subject": "s1",
         "calls": (f"{key.cell}-{key.policy}",),
-        "evidence": (held(key),) if verdict is Verdict.CONFORMS else (),
+        "evidence": (held(key),) if verdict in (Verdict.CONFORMS, Verdict.UNCONFINED) else (),
         "seconds": 0.001,
         "arch": "x86_64",
     } | words
@@ -182,10 +183,11 @@ def journal(
 
 
 def lines_of(made: ReadJournal) -> list[Line]:
-    """The lines that a run would have written, in its order."""
+    """The lines that a run would have written, in its order: one of a version that wrote schema 1."""
+    run = msgspec.structs.replace(made.run, product=OLD)
     end: list[Line] = [made.end] if made.end else []
     return [
-        made.run,
+        run,
         made.plan,
         *made.environments,
         *made.subjects,
