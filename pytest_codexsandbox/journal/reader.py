@@ -222,6 +222,7 @@ class _Reader:
                 self._result(number, line)
             case CallLine():
                 self.calls.append(line)
+                self._numbers.calls.append(number)
             case StoryLine():
                 self.stories.append(line)
             case ClaimLine():

@@ -34,7 +34,7 @@ class RecordChecks:
         self._journal, self._index = journal, CallIndex(journal)
         self._not_applicable = NotApplicable(journal)
         self._cells: dict[str, CellRow] = {cell.id: cell for cell in journal.plan.cells}
-        self._promises = {
+        self.promises = {
             row.id: Promise(
                 id=row.id,
                 kind=row.kind,
@@ -50,7 +50,7 @@ class RecordChecks:
 
     def judged(self, record: Record) -> Judged | None:
         """Returns the verdict before known deviations, made anew; None if the record does not hold what decides it."""
-        basis, promise = record.basis, self._promises.get(record.key.promise)
+        basis, promise = record.basis, self.promises.get(record.key.promise)
         if basis is None or promise is None:
             return None
         if basis.how == "fault":
@@ -67,20 +67,20 @@ class RecordChecks:
     def plan_faults(self, unwritten: Iterable[Key]) -> Iterator[tuple[Key, str]]:
         """Yields the keys without a result that the plan rules out although no data can."""
         for key in unwritten:
-            promise = self._promises.get(key.promise)
+            promise = self.promises.get(key.promise)
             if why := self._not_applicable.plan_fault(key, promise) if promise is not None else "":
                 yield key, why
 
     def is_unsure(self, record: Record) -> bool:
         """Checks whether a result was ruled out by code that is not part of this program."""
-        promise = self._promises.get(record.key.promise)
+        promise = self.promises.get(record.key.promise)
         ruled_out = record.basis is not None and record.basis.how == "ruled-out"
         return ruled_out and promise is not None and self._not_applicable.is_unsure(record, promise)
 
     def faults(self, record: Record) -> Iterator[str]:
         """Yields the contradictions of a record that has a basis."""
         assert record.basis is not None
-        promise = self._promises.get(record.key.promise)
+        promise = self.promises.get(record.key.promise)
         if promise is None:
             yield f"the plan has no promise {record.key.promise}"
             return

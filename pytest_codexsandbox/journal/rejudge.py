@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.journal.known_deviations import KnownDeviations
+from pytest_codexsandbox.journal.orphan_calls import orphans
 from pytest_codexsandbox.journal.record_checks import RecordChecks, rows_faults
 from pytest_codexsandbox.journal.run_checks import end_faults, has_traces, plan_faults
 from pytest_codexsandbox.model.ledger import START, Contradicted, ReadJournal, settle
@@ -30,6 +31,7 @@ class LineNumbers(msgspec.Struct, kw_only=True):
     plan: int = 0
     end: int = 0
     records: list[int] = []  # in the order of ReadJournal.records
+    calls: list[int] = []  # in the order of ReadJournal.calls
 
 
 def rejudged(journal: ReadJournal, numbers: LineNumbers) -> ReadJournal:
@@ -77,6 +79,8 @@ class _Rejudge:
         for key, why in self._checks.plan_faults(key for key, one in states.items() if not one.attempt):
             self._found.append(Contradicted(line=self._numbers.plan, why=why, key=key))
             possible.pop(str(key))
+        for place, why in orphans(journal, states, self._checks.promises) if self._is_new else ():
+            self._found.append(Contradicted(line=self._numbers.calls[place], why=why))
         if not self._wrong and not self._found:
             applied = self._deviations.applied if self._is_new else ()
             for why in end_faults(journal, states, applied):

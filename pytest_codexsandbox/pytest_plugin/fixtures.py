@@ -117,10 +117,13 @@ class CodexSandbox:
         except EnvironmentLost as fault:
             raise cache.pool.lose(cell.environment, fault.why or fault.what) from None
         cache.resources.check(cell, (seen,))
-        cache.resources.events.call(seen, cell=cell, stdin=stdin, timeout=call.timeout)
         if seen.ended == "lost":
+            cache.resources.events.call(seen, cell=cell, stdin=stdin, timeout=call.timeout)
             raise cache.pool.lose(cell.environment, seen.error)
         outside = cache.outside(cell, acts, call, of=f"{key.promise} {key.case}") if control else None
+        cache.resources.events.call(
+            seen, cell=cell, stdin=stdin, timeout=call.timeout
+        )  # no result would name it before
         command = redact(shlex.join(argv))[:100]
         self._trial.outside[seen.id] = compared(seen, outside)
         self._trial.rows += [self._sandbox_is_on(seen, command), self._ends(seen, command)]

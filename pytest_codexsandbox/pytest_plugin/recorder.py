@@ -122,11 +122,12 @@ class Recorder:
             fault = call.excinfo.value if call.excinfo else None
             if isinstance(fault, InputError) and _suite(key) == USER:
                 why = f"; {fault.why}" if fault.why else ""
-                return wrong_test(key, f"{_line_of(item, call)}: {fault.what}{why}", fault.next_step)
+                wrong = wrong_test(key, f"{_line_of(item, call)}: {fault.what}{why}", fault.next_step)
+                return msgspec.structs.replace(wrong, calls=_calls(trial))
             if isinstance(fault, MACHINE_FAULTS):
                 return _faulty(key, message, trial)
             if _suite(key) == USER and not trial.rows and not report.skipped:
-                return never_ran(key, message)
+                return msgspec.structs.replace(never_ran(key, message), calls=_calls(trial))
             if report.failed and _suite(key) == USER:
                 trial.rows += failed_by_itself(trial.rows, trial.outside, title=trial.promise.title, message=message)
             return self._judge(trial, key, report.outcome, message)
@@ -144,7 +145,7 @@ class Recorder:
             reason=result.reason,
             evidence=tuple(trial.rows),
             diagnosis=trial.started.diagnosis if blocked else None,
-            calls=tuple(dict.fromkeys(seen.id for seen in (*trial.seen, *trial.control))),
+            calls=_calls(trial),
             blocked_by=result.blocked_by,
             basis=basis_of(trial, outcome=outcome, message=message),
         )
@@ -231,8 +232,13 @@ def lost_capability(key: Key, reason: str) -> Record:
 
 def _faulty(key: Key, reason: str, trial: SuiteTrial | None = None) -> Record:
     """Returns the record of a test that a fault of the machine or of the harness ended. `trial`: what it had so far."""
-    rows = tuple(trial.rows) if trial is not None else ()
-    return Record(key=key, verdict=Verdict.BROKEN, reason=reason, evidence=rows, basis=Basis(how="fault"))
+    rows, calls = (tuple(trial.rows), _calls(trial)) if trial is not None else ((), ())
+    return Record(key=key, verdict=Verdict.BROKEN, reason=reason, evidence=rows, calls=calls, basis=Basis(how="fault"))
+
+
+def _calls(trial: SuiteTrial) -> tuple[str, ...]:
+    """Returns the ids of the calls of a trial. A call that no result names shows that an attempt is missing."""
+    return tuple(dict.fromkeys(seen.id for seen in (*trial.seen, *trial.control)))
 
 
 def repro_name(key: Key) -> Path:
