@@ -10,7 +10,7 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from pytest_codexsandbox.errors import Contradiction, InputError
-from pytest_codexsandbox.journal.references import Faulty, Parts
+from pytest_codexsandbox.journal.references import Faulty, Parts, TooLarge
 from pytest_codexsandbox.journal.rejudge import LineNumbers, rejudged
 from pytest_codexsandbox.journal.running_sum import RunningSum, without_sum
 from pytest_codexsandbox.model import contents, ledger
@@ -168,7 +168,7 @@ class _Reader:
 
     def _resolved(self, lines: list[bytes]) -> Iterator[tuple[int, bytes]]:
         """Yields each line that is no part, with the values of the parts that it refers to."""
-        running, parts = RunningSum(), Parts()
+        running, parts = RunningSum(), Parts(sum(map(len, lines)))
         for number, raw in enumerate(lines, 1):
             if not running.fits(raw):
                 if self._is_torn(number, lines) and (fault := _not_json(raw)):
@@ -183,6 +183,10 @@ class _Reader:
                     self._kinds["part"] += 1
                     continue
                 whole = parts.whole(line)
+            except TooLarge as fault:
+                raise _wrong(
+                    self.path, "the journal is larger than any that a run writes", f"{fault}", number
+                ) from None
             except Faulty as fault:
                 raise _contradicted(
                     self.path, "a part of the journal is missing or changed", f"{fault}", number

@@ -24,12 +24,20 @@ _NUMBER: Final = rb'\{"#":\[([0-9]+),([0-9]+)\]\}'
 TOKEN: Final = re.compile(_NAMES + b"|" + _NUMBER + b"|" + _HOLE)
 _HEAD: Final = re.compile(rb'\{"line":"part","id":"([0-9a-f]{%d,64})","value":' % ID)
 _DIGITS: Final = 9  # of a place among the args
+FLOOR: Final = 64 << 20  # bytes that the lines of the shortest file may be, with every part in place
+RATIO: Final = 128  # and for each byte of the file so many more: a whole run needs 13, pieces of pieces included
+LINE: Final = 1 << 30  # bytes for one line
+PIECE: Final = 128  # bytes that each piece counts beside its own
 Raw = Mapping[str, bytes]  # a line's members, encoded
 Piece = Callable[["Scope"], bytes]
 
 
 class Faulty(Exception):
     """A part or a reference that no run writes; the text says why."""
+
+
+class TooLarge(Exception):
+    """Lines with their parts in place are larger than any that a run writes; the text says why."""
 
 
 def digest_of(value: bytes) -> str:
@@ -45,10 +53,16 @@ class Scope:
 
 
 class Parts:
-    """Every part of a journal so far."""
+    """Every part of a journal so far. `size`: bytes of the file, which limit how much its lines may become.
 
-    def __init__(self) -> None:
+    Parts refer to parts, so that a short file can describe a huge one. Every byte that is put together counts, also
+    where it is only a piece of the next one.
+    """
+
+    def __init__(self, size: int = 0) -> None:
         self._pieces: dict[str, tuple[bytes | Piece, ...]] = {}
+        self._most = FLOOR + RATIO * size
+        self._made = self._before = 0  # bytes so far, and up to the line before
 
     def add(self, line: bytes) -> None:
         """Takes the line of a part, without its sum. Raises Faulty for a value that does not fit its id."""
@@ -65,6 +79,7 @@ class Parts:
         members: dict[str, Any] = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
         if "plain" in members:
             return line
+        self._before = self._made
         scope = self._scope(bytes(members.pop("args", b"[]")))
         if shared := members.pop("$", None):
             more = self._filled(b'{"$":%s}' % bytes(shared), scope)
@@ -73,7 +88,7 @@ class Parts:
             members[name] = value = self._filled(bytes(raw), scope)
             if value[:1] == b'"':
                 scope.texts[name] = value[1:-1]
-        return b"{%s}" % b",".join(b'"%s":%s' % (name.encode(), value) for name, value in members.items())
+        return self._put_together([b"{", *_named(members), b"}"])
 
     def _scope(self, args: bytes) -> Scope:
         scope = Scope({}, {})
@@ -92,7 +107,7 @@ class Parts:
     def _filled(self, value: bytes, scope: Scope) -> bytes:
         if b"{" not in value and AMBIGUOUS[0] not in value:
             return value
-        return _joined(self._compiled(value), scope)
+        return self._joined(self._compiled(value), scope)
 
     def _compiled(self, value: bytes) -> tuple[bytes | Piece, ...]:
         """Returns a value as literal pieces and as functions that give the rest. Parts without holes are literal."""
@@ -102,7 +117,7 @@ class Parts:
             pieces += [value[end : token.start()], self._piece(token)]
             end = token.end()
         pieces.append(value[end:])
-        return (b"".join(pieces),) if all(isinstance(one, bytes) for one in pieces) else tuple(pieces)  # type: ignore[arg-type]
+        return (self._put_together(pieces),) if all(isinstance(one, bytes) for one in pieces) else tuple(pieces)  # type: ignore[arg-type]
 
     def _piece(self, token: re.Match[bytes]) -> bytes | Piece:
         names, args, table, place, hole = token.groups()
@@ -121,29 +136,43 @@ class Parts:
             raise Faulty(f"no line before it has the part {missing.args[0]}") from None
         if args is not None:
             own = self._scope(args)
-            return _merged([_joined(part, own) for part in parts])
+            return self._merged([self._joined(part, own) for part in parts])
         if all(len(part) == 1 and isinstance(part[0], bytes) for part in parts):
-            return _merged([part[0] for part in parts])  # type: ignore[misc]
-        return lambda scope: _merged([_joined(part, scope) for part in parts])
+            return self._merged([part[0] for part in parts])  # type: ignore[misc]
+        return lambda scope: self._merged([self._joined(part, scope) for part in parts])
+
+    def _joined(self, pieces: tuple[bytes | Piece, ...], scope: Scope) -> bytes:
+        return self._put_together([one if isinstance(one, bytes) else one(scope) for one in pieces])
+
+    def _merged(self, values: list[bytes]) -> bytes:
+        if len(values) == 1:
+            return values[0]
+        kinds = {value[:1] for value in values}
+        if kinds not in ({b"{"}, {b"["}):
+            raise Faulty("a reference joins parts that are neither all lists nor all objects")
+        # Of a member that is there twice, the last one counts.
+        inner = [piece for value in values if len(value) > 2 for piece in (b",", value[1:-1])][1:]
+        return self._put_together([values[0][:1], *inner, values[0][-1:]])
+
+    def _put_together(self, pieces: list[bytes]) -> bytes:
+        """Joins pieces, after a check that this is not too much: a piece without a byte takes time as well."""
+        self._made += sum(map(len, pieces)) + PIECE * len(pieces)
+        if self._made > self._most or self._made - self._before > LINE:
+            raise TooLarge(f"its references describe more than {min(self._most, LINE) >> 20:,} MiB")
+        return b"".join(pieces)
+
+
+def _named(members: Mapping[str, bytes]) -> list[bytes]:
+    return [
+        piece
+        for place, (name, value) in enumerate(members.items())
+        for piece in (b',"' if place else b'"', name.encode(), b'":', value)
+    ]
 
 
 def _texts(value: bytes) -> list[bytes]:
     """Returns the encoded texts of a list that is among the args by reference."""
     return [bytes(raw) for raw in msgspec.json.decode(value, type=list[msgspec.Raw])]
-
-
-def _joined(pieces: tuple[bytes | Piece, ...], scope: Scope) -> bytes:
-    return b"".join([one if isinstance(one, bytes) else one(scope) for one in pieces])
-
-
-def _merged(values: list[bytes]) -> bytes:
-    if len(values) == 1:
-        return values[0]
-    kinds = {value[:1] for value in values}
-    if kinds not in ({b"{"}, {b"["}):
-        raise Faulty("a reference joins parts that are neither all lists nor all objects")
-    inner = b",".join(value[1:-1] for value in values if len(value) > 2)
-    return values[0][:1] + inner + values[0][-1:]  # of a member that is there twice, the last one counts
 
 
 def _number(table: str, place: int) -> Piece:

@@ -1,6 +1,7 @@
 """A journal of schema 2 that was changed after it was written is refused, with the first wrong line."""
 
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_codexsandbox.errors import Contradiction, InputError
 from pytest_codexsandbox.journal import store
-from pytest_codexsandbox.journal.references import digest_of
+from pytest_codexsandbox.journal.references import FLOOR, digest_of
 from pytest_codexsandbox.journal.running_sum import resealed
 from pytest_codexsandbox.model.journal_lines import EndLine
 from tests.unit.journal.builders import lines as golden
@@ -204,6 +205,37 @@ def test_a_value_that_cannot_be_taken_apart_is_refused_with_its_line(
     assert _line_of(error) == len(first) + 1
     error = _refused(tmp_path, resealed([*first, b'{"line":"plan","plain":true,"x":%s}' % value, lines[-1]]))
     assert _line_of(error) == len(first) + 1
+
+
+def _doubling(value: bytes, times: int) -> Iterator[bytes]:
+    """Yields parts, each with twice the value of the one before it, and then the id of the last one."""
+    for _ in range(times):
+        name = digest_of(value)[:12].encode()
+        yield b'{"line":"part","id":"%s","value":%s}' % (name, value)
+        value = b'{"$":["%s","%s"]}' % (name, name)
+    yield name
+
+
+@pytest.mark.parametrize("value", ['["many letters"]', '["⟦1⟧"]', '[{"#":[0,0]}]'], ids=len)
+@pytest.mark.parametrize("wraps", [b"%s", b"[%s,%s]"], ids=len)
+def test_a_short_file_that_describes_a_huge_one_is_refused(
+    tmp_path: Path, lines: Lines, value: str, wraps: bytes
+) -> None:
+    first = _before_the_plan(lines)
+    *parts, last = _doubling(value.encode(), 40)
+    reference = b'{"$":["%s"]}' % last
+    reference = wraps % ((reference,) * wraps.count(b"%"))
+    plan = b'{"line":"plan","x":%s,"args":[[1],"%s"]}' % (reference, b"y" * 200)
+    content = resealed([*first, *parts, plan])
+    assert len(content) < 20_000  # bytes
+    tracemalloc.start()
+    try:
+        error = _refused(tmp_path, content)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert "larger" in error.what and peak < 4 * FLOOR
+    assert len(first) < _line_of(error) <= len(first) + 41
 
 
 def test_a_first_line_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
