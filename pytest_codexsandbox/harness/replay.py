@@ -1,8 +1,9 @@
 """Replay: makes the rows of a journal's results again, by asking the same scenarios about the recorded calls.
 
 A row that was changed, added or removed differs from what its scenario says about the same call. Starts nothing.
-A scenario that has changed since the run asks something else: its rows are left as they are, and its promise is named.
-So are rows about calls from which something was redacted, if they differ, and rows whose plan names no scenario.
+A scenario that has changed since the run asks something else: its rows are left as they are, and its results are not
+re-judged. Neither are rows about calls from which something was redacted, if they differ, and rows whose plan names no
+scenario.
 """
 
 import hashlib
@@ -23,6 +24,7 @@ from pytest_codexsandbox.matrix.scenario_index import promises
 from pytest_codexsandbox.model.base_acts import FORBIDDEN
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.observation import Observation
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import asks_for_sandbox
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Basis, Evidence, Record
@@ -44,7 +46,8 @@ def replayed(journal: ReadJournal) -> ReadJournal:
     asked = {row.id: row.asked for row in journal.plan.promises if row.asked}
     replay = _Replay(journal, asked)
     found = rejudge.with_contradictions(journal, dict(replay.contradictions()))
-    return msgspec.structs.replace(found, not_replayed=tuple(replay.left_out))
+    unsure = tuple(dict.fromkeys((*found.not_rejudged, *replay.unsure)))
+    return msgspec.structs.replace(found, not_replayed=tuple(replay.left_out), not_rejudged=unsure)
 
 
 class _Replay:
@@ -52,6 +55,7 @@ class _Replay:
         self._journal = journal
         self._calls = {line.id: line for line in journal.calls}
         self.left_out: dict[str, None] = {}  # promises with rows that were not made again, in order
+        self.unsure: dict[Key, None] = {}  # their results
         today = _scenarios()
         of_suite = {row.id for row in journal.plan.promises if row.suite == SANDBOX}
         self._ours = {*of_suite, *asked, *today}  # a plan that names no scenario for them turns nothing off
@@ -63,14 +67,15 @@ class _Replay:
             if record.basis is not None and record.basis.how == "judged":
                 why = self._fault(record, record.basis)
                 if why and self._is_redacted(record):
-                    self.left_out |= {record.key.promise: None}
+                    self._leave_out(record)
                 elif why:
                     yield place, why
 
     def _fault(self, record: Record, basis: Basis) -> str:
         users = record.key.promise.startswith(USERS)
         if not users and record.key.promise not in self._scenarios:
-            self.left_out |= {record.key.promise: None} if record.key.promise in self._ours else {}
+            if record.key.promise in self._ours:
+                self._leave_out(record)
             return ""
         lines = [self._calls[name] for name in record.calls if name in self._calls]
         seen = [line.observation for line in lines if not line.control]
@@ -91,7 +96,12 @@ class _Replay:
             started=SandboxState(state=state, why=""),
             asks_for_sandbox=asks_for_sandbox(record.key.policy),
         )
+        own.own_rows()
         return _difference(own, record, basis, function)
+
+    def _leave_out(self, record: Record) -> None:
+        self.left_out |= {record.key.promise: None}
+        self.unsure |= {record.key: None}
 
     def _is_redacted(self, record: Record) -> bool:
         """Checks whether something in its calls was taken out because it looked like a credential."""

@@ -85,15 +85,8 @@ def make_trial(
     trial = RealTrial(
         key, promise, seen=seen, control=control, started=started, standing=reasons, asks_for_sandbox=asks
     )
-    if asks and _ends_by_itself(promise):
-        trial.nothing_outlives()
+    trial.own_rows()
     return trial
-
-
-def _ends_by_itself(promise: Promise) -> bool:
-    """Checks for a call of its own that no signal ends. The promises about signals look at processes themselves."""
-    call = promise.call
-    return call is not None and not call.interrupt_after
 
 
 def prefetch(cache: ObservationCache, key: Key) -> bool:

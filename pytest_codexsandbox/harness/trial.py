@@ -98,6 +98,13 @@ class RealTrial(SuiteTrial):
             direction="" if held else direction,
         )
 
+    def own_rows(self) -> None:
+        """Adds the rows that no scenario asks for: of a call of its own that no signal ends. The promises about signals
+        look at processes themselves."""
+        call = self.promise.call
+        if self.asks_for_sandbox and call is not None and not call.interrupt_after:
+            self.nothing_outlives()
+
     def nothing_outlives(self) -> None:
         """Adds a row for each call that left processes running although its control left none.
 
