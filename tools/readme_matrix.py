@@ -3,7 +3,6 @@
 import gzip
 import re
 import shlex
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +10,16 @@ import msgspec
 from msgspec.structs import replace
 
 from pytest_codexsandbox.harness.replay import read
-from pytest_codexsandbox.model.journal_lines import CallLine, EnvironmentLine, Line, PlanLine, ResultLine, SubjectLine
+from pytest_codexsandbox.model.journal_lines import (
+    CallLine,
+    EndLine,
+    EnvironmentLine,
+    Line,
+    PlanLine,
+    ResultLine,
+    RunLine,
+    SubjectLine,
+)
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.observation import Link, ProcReading
 from pytest_codexsandbox.model.record import Record
@@ -57,10 +65,18 @@ def put(readme: str, matrix: str) -> str:
 
 
 def kept() -> ReadJournal:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "journal.ndjson"
-        path.write_bytes(gzip.decompress(KEPT.read_bytes()))
-        return replace(read(path), not_rejudged=())  # `keep` took a run that was judged again, and left out its calls
+    """Returns the run as it was kept. It cannot be judged again: `keep` took one that was, and left out its rows."""
+    lines = msgspec.json.Decoder(Line).decode_lines(gzip.decompress(KEPT.read_bytes()))
+    found = {kind: tuple(line for line in lines if isinstance(line, kind)) for kind in {type(line) for line in lines}}
+    return ReadJournal(
+        run=found[RunLine][0],
+        plan=found[PlanLine][0],
+        environments=found[EnvironmentLine],
+        subjects=found[SubjectLine],
+        calls=found[CallLine],
+        records=tuple(line.record for line in found[ResultLine]),
+        end=found[EndLine][0],
+    )
 
 
 def keep(journal: Path) -> None:

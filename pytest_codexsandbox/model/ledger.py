@@ -56,8 +56,8 @@ class ReadJournal(msgspec.Struct, frozen=True, kw_only=True):
     ] = {}  # EnvironmentSpec.id → what it is without Codex; no line: made of the facts (explain)
     lines: tuple[int, ...] = ()  # where each of `records` is, counted from 1; empty where no file was read
     contradicted: tuple[Contradicted, ...] = ()  # found when it was read (journal.rejudge)
-    not_replayed: tuple[str, ...] = ()  # promises whose rows were not made again: they are believed (harness.replay)
-    not_rejudged: tuple[Key, ...] = ()  # results that lack what the judge had: written by an earlier version
+    not_replayed: tuple[str, ...] = ()  # promises with rows that were not made again (harness.replay)
+    not_rejudged: tuple[Key, ...] = ()  # results that lack what the judge had, or whose rows were not made again
 
     def states(self) -> dict[Key, Record]:
         """Returns one record for each planned key: the worst attempt; without any, n/a where data ruled the key out,

@@ -205,14 +205,17 @@ def not_rejudged(journal: ReadJournal) -> str:
     if not count:
         return ""
     of = f"{count:,} of {plural(len(journal.plan.keys), 'result')}"
-    return f"NOT RE-JUDGED: {of}: another version wrote the journal, and it lacks what the judge had"
+    if any(record.attempt and record.basis is None for record in journal.records):
+        return f"NOT RE-JUDGED: {of}: another version wrote the journal, and it lacks what the judge had"
+    return f"NOT RE-JUDGED: {of}: code that decided them is not here, or a call was redacted"
 
 
 def not_replayed(journal: ReadJournal) -> list[str]:
     """Returns a line if rows could not be made again from the calls."""
     count = len(journal.not_replayed)
-    since = "they are believed, because the scenarios have changed since the run, or something in a call was redacted"
-    return [f"rows of {plural(count, 'promise')} were not derived again: {since}"] if count else []
+    since = "the scenarios have changed since the run, or something in a call was redacted"
+    shown = shortened_list(journal.not_replayed)
+    return [f"rows of {plural(count, 'promise')} were not derived again ({shown}): {since}"] if count else []
 
 
 def doubt(journal: ReadJournal, states: Mapping[Key, Record]) -> str:

@@ -114,7 +114,7 @@ def _headline(journal: ReadJournal, states: Mapping[Key, Record], red: int, miss
     if journal.end and journal.end.exit:
         return "No promise was violated, and yet this is not a success"
     if journal.not_rejudged:
-        return "No result is red, and results of an earlier version were not re-judged"
+        return "No result is red, and not every result was re-judged"
     known = journal.counts()["expected"]
     refused = len(known_without_sandbox(states.values()))
     if refused:
