@@ -8,7 +8,7 @@ from pytest_codexsandbox.journal import exit_code
 from pytest_codexsandbox.journal.known_deviations import day_of
 from pytest_codexsandbox.matrix.expectations import Applied
 from pytest_codexsandbox.model.ledger import ReadJournal, count, never_written
-from pytest_codexsandbox.model.plan_content import content_digest
+from pytest_codexsandbox.model.plan_content import content_digest, plan_digest
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 
@@ -25,8 +25,14 @@ def has_traces(journal: ReadJournal) -> bool:
 
 
 def plan_faults(journal: ReadJournal, *, is_new: bool) -> Iterator[str]:
-    if is_new and content_digest(journal.plan) != journal.plan.content:
+    plan = journal.plan
+    if is_new and content_digest(plan) != plan.content:
         yield PLAN_CHANGED
+    elif (
+        any(row.asks for row in plan.promises)
+        and plan_digest(plan.keys, {row.id: row.asks for row in plan.promises}) != plan.digest
+    ):
+        yield f"{PLAN_CHANGED}: digest"
 
 
 def end_faults(journal: ReadJournal, states: Mapping[Key, Record], ways: Sequence[Applied]) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Plan: derives every key that will get a state from cells and promises, before anything runs. Pure."""
 
-import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -18,7 +17,7 @@ from pytest_codexsandbox.model.deviation import Deviation
 from pytest_codexsandbox.model.door_traits import DoorTraits
 from pytest_codexsandbox.model.journal_lines import CellRow, PlanLine, PromiseRow
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.plan_content import content_digest
+from pytest_codexsandbox.model.plan_content import asks_digest, content_digest, plan_digest
 from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.policy import POLICIES
 from pytest_codexsandbox.model.promise import Promise
@@ -125,8 +124,7 @@ def _not_by(doors: Sequence[DoorTraits], keys: Iterable[Key], promises: Sequence
 
 def digest(plan: Plan) -> str:
     """Returns a digest of keys, acts and calls. Two runs with the same digest made the same checks."""
-    asked = [(promise.id, promise.acts, promise.call) for promise in plan.promises]
-    return hashlib.sha256(msgspec.json.encode([plan.keys, asked], order="deterministic")).hexdigest()
+    return plan_digest(plan.keys, {promise.id: asks_digest(promise) for promise in plan.promises})
 
 
 def as_line(
@@ -163,6 +161,7 @@ def as_line(
                 policies=promise.policies,
                 cases=promise.cases,
                 requires=promise.requires,
+                asks=asks_digest(promise),
                 asked=asked.get(promise.id, ""),
             )
             for promise in plan.promises

@@ -52,6 +52,7 @@ class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
     policies: tuple[str, ...] = ()  # under which it is asked, and
     cases: tuple[str, ...] = ()  # its cases: empty in journals of earlier versions, as is
     requires: tuple[str, ...] = ()  # what makes it n/a where it is missing
+    asks: str = ""  # digest of its acts and its call: "" in journals of earlier versions
     asked: str = ""  # digest of the code that makes its rows, "" where they cannot be made again (harness.replay)
 
 

@@ -4,12 +4,15 @@ A reader compares it with the plan that it read. It covers named members only, s
 """
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from pytest_codexsandbox.model.journal_lines import PlanLine
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.printed_text import spelled
+from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.redact import redact_json
 
 _OF_ROWS: Final[dict[str, tuple[str, ...]]] = {
@@ -26,6 +29,18 @@ _OF_ROWS: Final[dict[str, tuple[str, ...]]] = {
     ),
 }  # fmt: skip
 _PLAIN: Final = ("digest", "not_applicable")
+
+
+def plan_digest(keys: Iterable[Key], asks: Mapping[str, str]) -> str:
+    """Returns the digest of keys, acts and calls. Two runs with the same digest made the same checks. `asks`: promise →
+    digest of its acts and its call."""
+    return hashlib.sha256(redact_json(_encoded({"keys": list(keys), "asks": list(asks.items())}))).hexdigest()
+
+
+def asks_digest(promise: Promise) -> str:
+    """Returns the digest of what a promise asks: its acts and its own call."""
+    asked = msgspec.json.encode([promise.acts, promise.call], order="deterministic")
+    return hashlib.sha256(asked).hexdigest()[:16]
 
 
 def content_digest(plan: PlanLine) -> str:

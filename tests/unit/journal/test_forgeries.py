@@ -2,6 +2,7 @@
 better."""
 
 import copy
+import json
 import re
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from pytest_codexsandbox.journal.running_sum import without_sum
 from pytest_codexsandbox.journal.store import JournalWriter
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.model import journal_lines
+from pytest_codexsandbox.model.plan_content import plan_digest
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.verdict import Verdict
 from tests.unit.journal import builders
 from tests.unit.journal.builders import Edit, Line, ended, one, results, say, sealed
@@ -222,3 +225,74 @@ def test_a_journal_of_schema_2_that_says_that_it_is_one_of_schema_1_is_refused(l
     with pytest.raises(Contradiction) as caught:
         builders.read(lines, tmp_path / "j.ndjson")
     assert caught.value.where.endswith(f"line {2 if left == 'counts' else 1}")
+
+
+# ---- rows that cannot be made again
+def _with_a_violation(found: list[Line]) -> list[Line]:
+    """Makes a result whose calls show a violation: its file outside was written."""
+    line = results(found, "conforms", OUTSIDE)[0]
+    calls = {each["id"]: each for each in found if each["line"] == "call"}
+    name, control = line["record"]["calls"][0], line["record"]["calls"][-1]
+    seen, outside = calls[name]["observation"], calls[control]["observation"]
+    acts = [act for act in seen["rows"] if act.startswith(OUTSIDE)]
+    for act in acts:
+        seen["rows"][act] = copy.deepcopy(outside["rows"][act])
+        seen["after"] |= {path: copy.deepcopy(look) for path, look in outside["after"].items() if path.startswith(act)}
+    return found
+
+
+def test_a_violation_that_only_its_call_shows_is_found_with_its_line(tmp_path: Path) -> None:
+    found = _with_a_violation(builders.lines("promises"))
+    line = results(found, "conforms", OUTSIDE)[0]
+    wrong = builders.read(found, tmp_path / "j.ndjson").contradicted
+    assert (builders.key_of(line), found.index(line) + 1) in [(one.key, one.line) for one in wrong]
+
+
+def _redact_its_call(found: list[Line]) -> None:
+    named = results(found, "conforms", OUTSIDE)[0]["record"]["calls"]
+    for line in found:
+        if line["line"] == "call" and line["id"] in named:
+            line["observation"]["stdout"] = "[redacted]"
+
+
+def _forge_its_scenario(found: list[Line]) -> None:
+    for row in one(found, "plan")["promises"]:
+        row["asked"] = "0" * 16 if row["id"] == OUTSIDE else row["asked"]
+
+
+@pytest.mark.parametrize("edit", [_redact_its_call, _forge_its_scenario], ids=lambda edit: edit.__name__)
+def test_a_result_whose_rows_cannot_be_made_again_is_not_shown_as_re_judged(
+    edit: Edit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, path = _with_a_violation(builders.lines("promises")), tmp_path / "j.ndjson"
+    key = builders.key_of(results(found, "conforms", OUTSIDE)[0])
+    edit(found)
+    journal = builders.read(sealed(found), path)
+    assert key in journal.not_rejudged and journal.not_replayed == (OUTSIDE,)
+    assert main(["report", str(path), "--format", "json"]) in (0, 11)  # the state of its sandbox may contradict as well
+    document = json.loads(capsys.readouterr().out)
+    assert document["not_rejudged"] == len(journal.not_rejudged)
+    unsure = [each for each in document["results"] if not each["rejudged"]]
+    assert {each["promise"] for each in unsure} == {OUTSIDE}
+    for word in ("terminal", "markdown", "html"):
+        main(["report", str(path), "--format", word])
+        shown = capsys.readouterr().out
+        assert f"NOT RE-JUDGED: {len(unsure)} of {len(document['results'])} results" in shown and "✅" not in shown
+
+
+# ---- the plan
+@pytest.mark.parametrize("edit", ["digest", "keys"])
+def test_the_digest_of_a_plan_is_that_of_its_keys(edit: str, tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    plan = one(found, "plan")
+    for row in plan["promises"]:
+        row["asks"] = "0" * 16
+    keys = msgspec.convert(plan["keys"], tuple[Key, ...])
+    plan["digest"] = plan_digest(keys, {row["id"]: row["asks"] for row in plan["promises"]})
+    assert builders.read(sealed(found), tmp_path / "j.ndjson").contradicted == ()
+    if edit == "digest":
+        plan["digest"] = "0" * 64
+    else:
+        take_out_a_result_and_its_key(found)
+    first, *_ = builders.read(ended(sealed(found)), tmp_path / "j.ndjson").contradicted
+    assert (first.line, first.why) == (2, f"{PLAN_CHANGED}: digest")
