@@ -11,6 +11,7 @@ Everything here works on encoded JSON. A quote inside a text is escaped there, s
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -156,6 +157,8 @@ class Parts:
 
     def _put_together(self, pieces: list[bytes]) -> bytes:
         """Joins pieces, after a check that this is not too much: a piece without a byte takes time as well."""
+        if len(pieces) == 1:  # it exists already
+            return pieces[0]
         self._made += sum(map(len, pieces)) + PIECE * len(pieces)
         if self._made > self._most or self._made - self._before > LINE:
             raise TooLarge(f"its references describe more than {min(self._most, LINE) >> 20:,} MiB")
@@ -175,6 +178,7 @@ def _texts(value: bytes) -> list[bytes]:
     return [bytes(raw) for raw in msgspec.json.decode(value, type=list[msgspec.Raw])]
 
 
+@lru_cache(4096)  # few holes differ, and each new function is work for Python's garbage collection
 def _number(table: str, place: int) -> Piece:
     def number(scope: Scope) -> bytes:
         found = scope.numbers.get(table, ())
@@ -185,6 +189,7 @@ def _number(table: str, place: int) -> Piece:
     return number
 
 
+@lru_cache(4096)
 def _text(hole: str) -> Piece:
     def text(scope: Scope) -> bytes:
         found = scope.texts.get(hole)

@@ -7,13 +7,18 @@ import pytest
 
 from benchmarks import report
 from pytest_codexsandbox import cli
+from pytest_codexsandbox.harness import replay
 
 
 def test_the_report_benchmark_measures_a_complete_and_consistent_journal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    journal = report.write(tmp_path, cells=2, promises=60)
+    path = report.write(tmp_path, copies=2)
+    journal = replay.read(path)
+    assert (journal.run.schema, journal.contradicted, journal.not_rejudged) == (2, (), ())
     target = tmp_path / "report.json"
-    code = cli.main(["report", str(journal), "--format", "json", "-o", str(target)])
+    code = cli.main(["report", str(path), "--format", "json", "-o", str(target)])
     assert (code, capsys.readouterr().err) == (0, "")
-    assert {"conforms": 118, "violates": 2}.items() <= json.loads(target.read_text(encoding="utf-8"))["counts"].items()
+    counts = json.loads(target.read_text(encoding="utf-8"))["counts"]
+    assert sum(counts.values()) == len(journal.records) == 120
+    assert {"conforms": 30, "violates": 10}.items() <= counts.items()

@@ -31,7 +31,6 @@ SUBJECTS: Final = "data: the catalogue of fake Codexes, one of them open at each
 # (module, word): how often, and what the word means there
 OTHER_MEANINGS: Final = {
     ("benchmarks/containers.py", "sandbox"): (2, COMMAND_LINE),
-    ("benchmarks/report.py", "sandbox"): (2, "data: keys and promises of a made-up journal"),
     ("incidents/codexsandbox_incidents/multica.py", "sandbox"): (1, SETTING),
     ("pytest_codexsandbox/api.py", "sandbox"): (1, NEEDED),
     ("pytest_codexsandbox/commands/capabilities.py", "app-server"): (1, CAPABILITY),
