@@ -56,6 +56,7 @@ class _Replay:
         self._calls = {line.id: line for line in journal.calls}
         self.left_out: dict[str, None] = {}  # promises with rows that were not made again, in order
         self.unsure: dict[Key, None] = {}  # their results
+        self._suites = {row.id: row.suite for row in journal.plan.promises}
         today = _scenarios()
         of_suite = {row.id for row in journal.plan.promises if row.suite == SANDBOX}
         self._ours = {*of_suite, *asked, *today}  # a plan that names no scenario for them turns nothing off
@@ -64,7 +65,13 @@ class _Replay:
     def contradictions(self) -> Iterator[tuple[int, str]]:
         """Yields the place of a record, and what is wrong with it."""
         for place, record in enumerate(self._journal.records):
-            if record.basis is not None and record.basis.how == "judged":
+            ours, said = _suites().get(record.key.promise, ""), self._suites.get(record.key.promise, "")
+            if record.basis is not None and ours and said != ours:  # results of other suites are compared with less
+                yield (
+                    place,
+                    f"the plan says that it is a promise of the suite {said or 'none'}, and it is one of {ours}",
+                )
+            elif record.basis is not None and record.basis.how == "judged":
                 why = self._fault(record, record.basis)
                 if why and self._is_redacted(record):
                     self._leave_out(record)
@@ -168,6 +175,12 @@ def _of_user(record: Record, basis: Basis, seen: Sequence[Observation]) -> Itera
 def _scenarios() -> dict[str, tuple[Promise, Callable[..., Any]]]:
     below = promises(data_folder("scenarios"))
     return {promise.id: (promise, test) for promise, test in below if promise.suite == SANDBOX}
+
+
+@cache
+def _suites() -> dict[str, str]:
+    """Returns promise → suite, of every shipped promise."""
+    return {promise.id: promise.suite for promise, _ in promises(data_folder("scenarios"))}
 
 
 def digest_of(function: Callable[..., Any]) -> str:

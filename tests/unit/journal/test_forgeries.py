@@ -32,7 +32,7 @@ def _red(found: list[Line]) -> Line:
 
 
 def _rule_out(line: Line, reason: str) -> None:
-    say(line, "n/a", basis={"how": "ruled-out"}, evidence=[], calls=[])
+    say(line, "n/a", basis={"how": "ruled-out"}, evidence=[], calls=[], blocked_by="")
     line["record"]["reason"] = reason
 
 
@@ -278,6 +278,31 @@ def test_a_result_whose_rows_cannot_be_made_again_is_not_shown_as_re_judged(
         main(["report", str(path), "--format", word])
         shown = capsys.readouterr().out
         assert f"NOT RE-JUDGED: {len(unsure)} of {len(document['results'])} results" in shown and "✅" not in shown
+
+
+# ---- suites
+@pytest.mark.parametrize("suite", ["", "mine"])
+def test_a_shipped_promise_belongs_to_its_suite(suite: str, tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    for row in one(found, "plan")["promises"]:
+        row["suite"] = suite if row["id"] == OUTSIDE else row["suite"]
+    wrong = builders.read(sealed(found), tmp_path / "j.ndjson").contradicted
+    places = {found.index(line) + 1 for line in results(found, promise=OUTSIDE)}
+    assert places and {one.line for one in wrong} == places
+
+
+def test_a_reason_of_another_suite_is_not_re_judged(tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    row = next(row for row in one(found, "plan")["promises"] if row["id"] == OUTSIDE)
+    row |= {"id": "mine.promise", "suite": "mine"}
+    for line in results(found, promise=OUTSIDE):
+        line["promise"] = line["record"]["key"]["promise"] = "mine.promise"
+        _rule_out(line, "no neighbour here")
+    for key in one(found, "plan")["keys"]:
+        key["promise"] = "mine.promise" if key["promise"] == OUTSIDE else key["promise"]
+    journal = builders.read(ended(sealed(found)), tmp_path / "j.ndjson")
+    keys = [builders.key_of(line) for line in results(found, promise="mine.")]
+    assert (journal.contradicted, list(journal.not_rejudged)) == ((), keys)
 
 
 # ---- the plan
