@@ -5,6 +5,7 @@ import signal
 import time
 import uuid
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.contract.process_tools import GENEROUS, fresh, processes_with, python, sh, shell
@@ -241,6 +242,21 @@ class CommandContract:
         with fresh(environment) as world:
             done = environment.run(python(world, script, launch=Launch(closed=(0,), umask=0o7)))
         assert (done.exit, done.stdout) == (0, b"True 7\n"), done
+
+    @pytest.mark.parametrize("launch", [Launch(closed=(0,)), Launch(stdin_file="/dev/null")], ids=["closed", "null"])
+    def test_a_probe_without_stdin_is_told_by_a_signal_to_go_on(self, environment: Environment, launch: Launch) -> None:
+        script = f"""
+            import os, signal
+
+            signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGUSR1}})
+            os.write(1, b'\\x1ecx:n0nce:{{"ready": {{}}}}\\n')
+            os.write(1, b"%r" % (signal.sigtimedwait({{signal.SIGUSR1}}, {GENEROUS}) is not None))
+        """
+        with fresh(environment) as world:
+            command = python(world, script, probe_nonce="n0nce", launch=launch)
+            done = environment.run(msgspec.structs.replace(command, probe_argv=command.argv))
+        assert (done.exit, done.stdout.splitlines()[1:]) == (0, [b"True"]), done
+        assert len(done.readings) == 1
 
     # ---- several commands at once
     def test_commands_run_together_and_answers_keep_their_order(self, environment: Environment) -> None:

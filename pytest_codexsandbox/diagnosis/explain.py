@@ -143,7 +143,7 @@ def _lines(record: Record, observations: Sequence[Observation]) -> Iterator[str]
     """Yields the texts that bear on this record: its own rows, and each call's output that did not come from the
     probe.
     """
-    yield _promise_line(record)
+    yield from _promise_lines(record)
     failing = _failing(record)
     if not failing:
         yield record.reason  # with rows it repeats the claim, whose errno is what was promised, not what was seen
@@ -162,12 +162,16 @@ def _lines(record: Record, observations: Sequence[Observation]) -> Iterator[str]
 
 
 def _leak_lines(record: Record) -> Iterator[str]:
-    """Yields the promise line only. A leak has no error text; only knowledge about the release explains it."""
-    yield _promise_line(record)
+    """Yields the promise lines only. A leak has no error text; only knowledge about the release explains it."""
+    yield from _promise_lines(record)
 
 
-def _promise_line(record: Record) -> str:
-    return f"promise {record.key.promise}: {record.direction or record.verdict.value}"
+def _promise_lines(record: Record) -> Iterator[str]:
+    """Yields the line of the promise, and of its case: a cause may fit one case alone."""
+    said = record.direction or record.verdict.value
+    yield f"promise {record.key.promise}: {said}"
+    if record.key.case:
+        yield f"promise {record.key.promise} [{record.key.case}]: {said}"
 
 
 def _failing(record: Record) -> list[Evidence]:

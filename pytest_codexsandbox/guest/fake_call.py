@@ -31,7 +31,8 @@ def is_probe(command: list[str]) -> bool:
 
 class Call:
     def __init__(self, command: list[str], policy: dict[str, Any], subject: dict[str, Any], *, folder: str) -> None:
-        self.flaws, self.conduct = frozenset(subject["flaws"]), subject["conduct"]
+        self.flaws = world_flaws.in_force(subject["flaws"], folder=folder, stdin=kind_of_stdin())
+        self.conduct = subject["conduct"]
         self.command, self.policy, self.folder = self._altered(command), policy, folder
         self.launcher = subject.get("launcher", "")
         self.policy["roots"] = [root for root in self.policy["roots"] if self._granted(root)]
@@ -83,11 +84,11 @@ class Call:
         return acts
 
     def _unconfined(self) -> bool:
-        """Checks for a flaw: `unconfined:command` concerns any command but a probe, `unconfined:VERB` a probe with such
-        an act.
+        """Checks for a flaw: `unconfined` concerns any command, `unconfined:command` any but a probe, `unconfined:VERB`
+        a probe with such an act.
         """
         asked = {str(act["verb"]) for act in self.acts()} if is_probe(self.command) else {"command"}
-        return world_flaws.lets_through(self.flaws) or any("unconfined:" + word in self.flaws for word in asked)
+        return "unconfined" in self.flaws or any("unconfined:" + word in self.flaws for word in asked)
 
     def execute(self) -> NoReturn:
         """Becomes the command, or the restrained probe in its place."""
@@ -99,8 +100,7 @@ class Call:
         quiet = "command:silent" in self.flaws
         if "stderr:lost" in self.flaws:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        open_for = {f"unconfined:{os.path.basename(self.command[0])}", f"open-on:{kind_of_stdin()}"}
-        if self._unconfined() or open_for & self.flaws:
+        if self._unconfined() or f"unconfined:{os.path.basename(self.command[0])}" in self.flaws:
             become(self.command, self.environment)
         if not is_probe(self.command):
             if self.policy["mode"] != "danger-full-access" and is_of_another_process(self.command[0]):

@@ -531,6 +531,7 @@ def verb(name: str) -> Any:
     return VERBS[name]
 
 
+GO = signal.SIGUSR1  # of guest/process_scope.py
 ENDING = ("exit", "signal", "become")  # they must be the last act: `done` is printed before they end the probe
 
 
@@ -544,8 +545,19 @@ def say(nonce: str, message: dict[str, object]) -> None:
     write_out(f"\x1ecx:{nonce}:{json.dumps(message)}\n".encode())
 
 
+def hears_nothing() -> bool:
+    """Checks whether stdin is closed, or /dev/null. Then the agent sends a signal in place of the line `go`."""
+    try:
+        return os.fstat(0).st_rdev == os.makedev(1, 3)
+    except OSError:
+        return True
+
+
 def wait_for_go() -> None:
     """Waits for the line `go` on stdin. Reads byte by byte, because the rest of stdin belongs to the command."""
+    if hears_nothing():
+        signal.sigtimedwait({GO}, 5)
+        return
     line, is_file = b"", os.path.isfile("/proc/self/fd/0")  # a file grows by that line: its end is not the end
     signal.signal(signal.SIGTTIN, signal.SIG_IGN) if os.isatty(0) else None  # in the background no process may read
     until = time.monotonic() + 10
@@ -601,6 +613,8 @@ def perform(act: Params) -> Params:
 
 def main() -> None:
     nonce, plan = sys.argv[1], json.loads(zlib.decompress(a2b_base64(sys.argv[2])))
+    if hears_nothing():  # before the agent hears of us: it must find the signal held back, or it would end us
+        signal.pthread_sigmask(signal.SIG_BLOCK, {GO})
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it as it ends any program, without a traceback
     say(nonce, {"ready": {"pid": os.getpid()}})
     wait_for_go()

@@ -7,6 +7,7 @@ ends all.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -25,6 +26,7 @@ from pytest_codexsandbox.guest.streams import Feed, Pipe
 _QUIET: Final = 0.2  # a process that has only slept for so long after the command's end will not end by itself
 _LOOK_AGAIN: Final = 0.01
 _AT_MOST: Final = 5.0  # for dying; then every process that is left is a survivor
+_GO: Final = signal.SIGUSR1  # of guest/probe.py
 _EOF_WAIT: Final = 0.5  # for the end of output when no process of the scope is left to write
 
 
@@ -155,18 +157,26 @@ class ProcessScope:
         def heard(data: bytes) -> None:
             if ear.hears(data):
                 self.out.heard = lambda _: None
-                self._read_the_probe()
+                self._let_go(self._read_the_probe())
                 self.feed.put(b"go\n" + self._stdin, end=True)
                 self._interrupt_later()
 
         return heard
 
-    def _read_the_probe(self) -> None:
+    def _read_the_probe(self) -> int:
+        """Returns the probe's process; 0 if there is none."""
         probe = probe_inspector.find(self.members(), self._command["probe_argv"])
         if probe:
             given = os.fstat(self.out.fd)
             ours = self._said or (given.st_dev, given.st_ino)
             self._readings.append(probe_inspector.read(probe, top=self.pid, pipe=ours))
+        return probe
+
+    def _let_go(self, probe: int) -> None:
+        """Tells the probe by a signal that it was inspected, where it cannot read the line `go`."""
+        if probe and (0 in (self._launch.get("closed") or ()) or self._launch.get("stdin_file") == os.devnull):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(probe, _GO)
 
     def _interrupt_later(self) -> None:
         if self._command["interrupt_after"]:

@@ -2,10 +2,12 @@
 
 fake_call.py and restraint.py ask here. Each word in `flaws` breaks one thing:
 
-    odd:unconfined, odd:lost (no sandbox, or `/` as working folder, where that folder's name is odd)
+    when:SITUATION:FLAW (the flaw, in this situation only; `unconfined`: no sandbox at all)
+                                  SITUATION: odd (the working folder's name), variables (one of the caller's switches
+                                  the sandbox off), second (and later calls in one CODEX_HOME), stdin-null,
+                                  stdin-closed, stdin-terminal
+    odd:lost (`/` as working folder, where that folder's name is odd)
     odd:root-widened, linked:widened (grants the parent of a root with a space, of a folder reached through a link)
-    memory:trusts (no sandbox from the second call in one CODEX_HOME on)
-    variables:obeyed (a variable of the caller switches the sandbox off)
     environment:dropped, environment:secrets-lost, environment:token (the token of auth.json is added)
     git:called (Codex calls git in the workspace, without a sandbox and with the repository's settings)
     words:utf-8 (arguments are read as UTF-8, and what is none is replaced)
@@ -32,14 +34,17 @@ def is_odd(path: str) -> bool:
     return _ODD.search(path) is not None
 
 
-def lets_through(flaws: Iterable[str]) -> bool:
-    """Checks whether this call has no sandbox at all, by one of the flaws."""
-    there = set(flaws)
-    return (
-        ("odd:unconfined" in there and is_odd(os.getcwd()))
-        or ("variables:obeyed" in there and any(os.environ.get(name) == value for name, value in _OFF.items()))
-        or ("memory:trusts" in there and _was_here())
-    )
+def in_force(flaws: Iterable[str], *, folder: str, stdin: str) -> frozenset[str]:
+    """Returns the flaws of this call: those that it has anyway, and those of the situations that it is in."""
+    there, more = set(flaws), {f"stdin-{stdin}"}
+    if is_odd(os.path.realpath(folder or os.getcwd())):
+        more.add("odd")
+    if any(os.environ.get(name) == value for name, value in _OFF.items()):
+        more.add("variables")
+    if any(flaw.startswith("when:second:") for flaw in there) and _was_here():
+        more.add("second")
+    cut = (flaw.split(":", 2) for flaw in there if flaw.startswith("when:"))
+    return frozenset(there | {flaw for _, situation, flaw in cut if situation in more})
 
 
 def _was_here() -> bool:

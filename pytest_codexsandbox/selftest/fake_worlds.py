@@ -9,12 +9,31 @@ from pytest_codexsandbox.model.policy import READ_ONLY, WORKSPACE_WRITE
 from pytest_codexsandbox.selftest.fake import mutant
 
 ODD: Final = "filesystem.odd-names-are-kept-apart"
+# What a Codex that forgets a part of its sandbox in one situation lets through, beside the write outside.
+OPENED: Final = (
+    ("opens-tcp", "leaves IPv4 open", "socket:INET"),
+    ("opens-unix", "lets unix sockets be reached", "unix:connect"),
+    ("forgets-git", "forgets to protect .git", "forgets:.git"),
+)
+SITUATIONS: Final = (
+    ("odd-folder", "odd", "where the working folder has an odd name", ODD),
+    ("second-call", "second", "from the second call in one CODEX_HOME on", "process.second-call-confined"),
+    ("variables", "variables", "where a variable says so", "process.hostile-variables-widen-nothing"),
+    ("null-stdin", "stdin-null", "where stdin is /dev/null", "process.null-stdin-is-confined"),
+    ("closed-stdin", "stdin-closed", "where stdin is closed", "process.closed-stdin-is-confined"),
+    ("terminal", "stdin-terminal", "where stdin is a terminal", "process.terminal-out-of-reach"),
+)
 WORLDS: Final = (
+    *(
+        mutant(f"{name}-{leak}", f"{wrong} {where}", promise, flaws=(f"when:{situation}:{flaw}",))
+        for name, situation, where, promise in SITUATIONS
+        for leak, wrong, flaw in OPENED
+    ),
     mutant(
         "odd-folder-unconfined",
         "has no sandbox where the working folder has an odd name",
         ODD,
-        flaws=("odd:unconfined",),
+        flaws=("when:odd:unconfined",),
         under=(READ_ONLY, WORKSPACE_WRITE),
     ),
     mutant(
@@ -31,7 +50,7 @@ WORLDS: Final = (
         "second-call-unconfined",
         "has no sandbox from the second call in one CODEX_HOME on",
         "process.second-call-confined",
-        flaws=("memory:trusts",),
+        flaws=("when:second:unconfined",),
     ),
     mutant(
         "tmp-git-unguarded",
@@ -63,7 +82,7 @@ WORLDS: Final = (
         "obeys-variables",
         "has no sandbox where a variable of the caller says so",
         "process.hostile-variables-widen-nothing",
-        flaws=("variables:obeyed",),
+        flaws=("when:variables:unconfined",),
     ),
     mutant(
         "starts-no-program",

@@ -38,7 +38,7 @@ KERNEL: Final = (
            flaws=("terminal:typed",)),
     *(
         mutant(f"open-on-{name}", f"has no sandbox where stdin is {what}", f"process.{promise}",
-               flaws=(f"open-on:{name}",))
+               flaws=(f"when:stdin-{name}:unconfined",))
         for name, promise, what in (
             ("terminal", "terminal-out-of-reach", "a terminal"),
             ("null", "null-stdin-is-confined", "/dev/null"),

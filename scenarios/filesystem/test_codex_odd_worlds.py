@@ -2,6 +2,7 @@
 
 from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.boundary_acts import REFUSALS, WALLS
 from pytest_codexsandbox.model.policy import READ_ONLY, SANDBOXED
 
 CONFIG = "https://developers.openai.com/codex/config-reference#sandbox_workspace_write.writable_roots"
@@ -55,8 +56,9 @@ ACTS = {
     "process": Act(verb="process", given=LAID),
     **{case: written(f"{folder}/{NAME}") for case, folder in (PLACES | CLOSED).items()},
     **{case: written(path, Given(kind="file", path=path, content="the user's")) for case, path in METADATA.items()},
+    **WALLS["network"],
 }
-CASES = ("starts-there", "granted", "refused", "protected")
+CASES = ("starts-there", "granted", "refused", "protected", "network")
 
 
 def starts_there(trial: Trial) -> None:
@@ -85,6 +87,8 @@ def kept_apart(trial: Trial) -> None:
         (trial.refused if trial.policy == READ_ONLY else trial.allowed)(act)
     for act in CLOSED if trial.case == "refused" else METADATA if trial.case == "protected" else ():
         trial.refused(act)
+    for act in WALLS["network"] if trial.case == "network" else ():
+        trial.allowed(act) if trial.network() else trial.refused(act, errno=REFUSALS["network"])
 
 
 @promise(
@@ -102,8 +106,9 @@ def test_folders_with_odd_names_are_granted_and_nothing_beside_them(trial: Trial
 
     The working folder is reached through a link. 40 roots are granted: nested, overlapping, through a link. Writes
     work in them, and not in their parents, in folders whose names begin as theirs do, and in their .git and .codex.
+    No name opens the network.
 
     Source: configuration reference: a root is the folder that is named.
-    Control: the same writes without a sandbox, each seen from outside.
+    Control: the same writes and connections without a sandbox, each seen from outside.
     """
     kept_apart(trial)

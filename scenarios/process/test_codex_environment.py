@@ -4,6 +4,7 @@ import hashlib
 
 from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Call, Given
+from pytest_codexsandbox.model.boundary_acts import BOUNDARY_ACTS, REFUSALS, WALLS
 from pytest_codexsandbox.model.policy import SANDBOXED, WORKSPACE_WRITE
 
 SPAWN = "https://github.com/openai/codex/blob/main/codex-rs/core/src/spawn.rs"
@@ -177,6 +178,31 @@ def test_secrets_of_the_caller_are_passed_and_those_of_codex_are_not(trial: Tria
     )
 
 
+def runs_no_named_program(trial: Trial) -> None:
+    """Adds a row that holds if bash ran, and the program that BASH_ENV names made nothing outside."""
+    inside, plain = trial.look(LEFT, act="run"), trial.control_look(LEFT, act="run")
+    ran, ran_plain = trial.look(TRACE, act="run"), trial.control_look(TRACE, act="run")
+    row = trial.row("run")
+    trial.says(
+        "run",
+        claim="the program that BASH_ENV names writes nothing outside",
+        saw=f"bash {'ended well' if row.ok else row.detail[:200]}; trace {ran.kind}; outside {inside.kind}",
+        held=row.ok and ran.kind == "file" and inside.kind == "missing",
+        control=f"trace {ran_plain.kind}; outside {plain.kind}",
+        control_held=ran_plain.kind == "file" and plain.kind == "file",
+        direction="leak" if inside.kind == "file" else "denied",
+    )
+
+
+def widens_nothing(trial: Trial) -> None:
+    """Adds the rows of the case: about the programs that variables name, or about one wall of the sandbox."""
+    if trial.case == "programs":
+        runs_no_named_program(trial)
+        trial.refused("root")
+    for act in WALLS.get(trial.case, ()):
+        trial.refused(act, errno=REFUSALS[trial.case])
+
+
 @promise(
     "process.hostile-variables-widen-nothing",
     kind="boundary",
@@ -191,31 +217,17 @@ def test_secrets_of_the_caller_are_passed_and_those_of_codex_are_not(trial: Tria
             given=(Given(kind="file", path="@WORKSPACE@/run-me", content=PROGRAM, mode=0o755),),
             looks=(LEFT, TRACE),
         ),
-        "outside": Act(verb="write", path="@OUTSIDE@/@NAME@", params={"data": "let through"}),
         "root": Act(verb="write", path="@ROOT0@/@NAME@", params={"data": "let through"}),
-        "network": Act(verb="http", params={"port": "@HTTP@", "token": "@NAME@"}),
+        **BOUNDARY_ACTS,
     },
     call=Call(env=HOSTILE, at_every_door=True),
+    cases=("programs", *WALLS),
 )
 def test_hostile_variables_widen_nothing(trial: Trial) -> None:
     """BASH_ENV, LD_PRELOAD, GIT_ and CODEX_ variables switch nothing off, and run nothing outside the sandbox.
 
     Source: Codex documentation, sandbox modes: settings choose them, and no variable does.
     bash leaves a trace in the workspace: a bash that never ran proves nothing.
-    Control: without a sandbox the same writes and the same request work, and BASH_ENV runs its program.
+    Control: without a sandbox the same writes and connections work, and BASH_ENV runs its program.
     """
-    inside, plain = trial.look(LEFT, act="run"), trial.control_look(LEFT, act="run")
-    ran, ran_plain = trial.look(TRACE, act="run"), trial.control_look(TRACE, act="run")
-    row = trial.row("run")
-    trial.says(
-        "run",
-        claim="the program that BASH_ENV names writes nothing outside",
-        saw=f"bash {'ended well' if row.ok else row.detail[:200]}; trace {ran.kind}; outside {inside.kind}",
-        held=row.ok and ran.kind == "file" and inside.kind == "missing",
-        control=f"trace {ran_plain.kind}; outside {plain.kind}",
-        control_held=ran_plain.kind == "file" and plain.kind == "file",
-        direction="leak" if inside.kind == "file" else "denied",
-    )
-    trial.refused("outside")
-    trial.refused("root")
-    trial.refused("network", errno=("EPERM",))
+    widens_nothing(trial)

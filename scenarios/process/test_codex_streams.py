@@ -2,26 +2,30 @@
 
 from pytest_codexsandbox.api import Trial, promise
 from pytest_codexsandbox.model.act import Act, Call, Launch
+from pytest_codexsandbox.model.boundary_acts import BOUNDARY_ACTS, REFUSALS, WALLS
 from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 
 LINUX = "https://github.com/openai/codex/blob/main/codex-rs/linux-sandbox/README.md"
 SECURITY = "https://developers.openai.com/codex/agent-approvals-security#sandbox-and-approvals"
 CLI = "https://github.com/openai/codex/blob/main/codex-rs/cli/src/debug_sandbox.rs"
-OUTSIDE = "@OUTSIDE@/@NAME@"
-INSIDE = "@WORKSPACE@/made-inside"
-TWO_FILES = 'echo let through > "$1"; echo made > "$2"; test ! -e "$1"'
-SHELL = ("/bin/sh", "-c", TWO_FILES, "sh", OUTSIDE, INSIDE)
-MADE = {"inside": Act(verb="write", path=INSIDE)}
+ACTS = {"inside": Act(verb="write", path="@WORKSPACE@/@NAME@"), **BOUNDARY_ACTS}
 NO_TERMINAL = ("ENXIO", "EACCES", "EPERM", "ENOENT", "EROFS")
 NOT_TYPED = ("EPERM", "EACCES", "EIO", "ENOTTY")  # the last: none of the three streams is a terminal
 OTHER_UMASK = 0o007  # it differs from 022 in both directions: it lets the group write, and others do nothing
 
 
+def confined(trial: Trial) -> None:
+    """Adds the rows of the case: about the workspace, or about one wall of the sandbox."""
+    if trial.case == "workspace":
+        trial.allowed("inside")
+    for act in WALLS.get(trial.case, ()):
+        trial.refused(act, errno=REFUSALS[trial.case])
+
+
 def on_a_terminal(trial: Trial) -> None:
-    """Adds the rows of the case: about a file outside, or about the terminal."""
-    if trial.case == "confined":
-        trial.refused("confined")
-    else:
+    """Adds the rows of the case: about one wall of the sandbox, or about the terminal."""
+    confined(trial)
+    if trial.case == "terminal":
         trial.refused("open", errno=NO_TERMINAL, claim="/dev/tty cannot be opened")
         trial.refused("type", errno=NOT_TYPED, unless=("EIO", "EPERM", "EACCES"), claim="TIOCSTI is refused")
 
@@ -33,20 +37,20 @@ def on_a_terminal(trial: Trial) -> None:
     source=LINUX,
     policies=(WORKSPACE_WRITE,),
     acts={
-        "confined": Act(verb="write", path=OUTSIDE),
+        **BOUNDARY_ACTS,
         "open": Act(verb="terminal"),
         "type": Act(verb="terminal", params={"push": True}),
     },
     call=Call(launch=Launch(terminal=True)),
-    cases=("confined", "terminal"),
+    cases=(*WALLS, "terminal"),
 )
 def test_the_terminal_of_the_caller_is_out_of_reach(trial: Trial) -> None:
     """Called from a terminal, a command is confined as without one. It cannot open the terminal by /dev/tty, and it
     types nothing into it: the caller's shell would run that outside.
 
     Source: codex-linux-sandbox: bubblewrap gives the command a session of its own.
-    Control: without a sandbox the same command writes, opens and types, on a terminal that the agent made. Where the
-    kernel lets this user type into no terminal, that is left out.
+    Control: without a sandbox the same command writes, connects, opens and types, on a terminal that the agent made.
+    Where the kernel lets this user type into no terminal, that is left out.
     """
     on_a_terminal(trial)
 
@@ -57,17 +61,18 @@ def test_the_terminal_of_the_caller_is_out_of_reach(trial: Trial) -> None:
     severity="critical",
     source=SECURITY,
     policies=(WORKSPACE_WRITE,),
-    requires=("program:sh",),
-    acts=MADE,
-    call=Call(argv=SHELL, launch=Launch(closed=(0,))),
+    acts=ACTS,
+    call=Call(launch=Launch(closed=(0,))),
+    cases=("workspace", *WALLS),
 )
 def test_a_command_without_standard_input_is_confined(trial: Trial) -> None:
-    """A command that is called with its standard input closed writes in the workspace and not outside.
+    """A command that is called with its standard input closed writes in the workspace and not outside. Protected
+    folders and the network are as closed as ever.
 
     Source: Codex documentation, sandbox modes: they hold for every command.
-    Control: without a sandbox the same command writes both files.
+    Control: without a sandbox the same writes and connections work, and are seen from outside.
     """
-    trial.confined(act="inside", made=INSIDE)
+    confined(trial)
 
 
 @promise(
@@ -76,17 +81,18 @@ def test_a_command_without_standard_input_is_confined(trial: Trial) -> None:
     severity="critical",
     source=SECURITY,
     policies=(WORKSPACE_WRITE,),
-    requires=("program:sh",),
-    acts=MADE,
-    call=Call(argv=SHELL, launch=Launch(stdin_file="/dev/null")),
+    acts=ACTS,
+    call=Call(launch=Launch(stdin_file="/dev/null")),
+    cases=("workspace", *WALLS),
 )
 def test_a_command_that_reads_dev_null_is_confined(trial: Trial) -> None:
     """A command whose standard input is /dev/null, as in cron and CI, writes in the workspace and not outside.
+    Protected folders and the network are as closed as ever.
 
     Source: Codex documentation, sandbox modes: they hold for every command.
-    Control: without a sandbox the same command writes both files.
+    Control: without a sandbox the same writes and connections work, and are seen from outside.
     """
-    trial.confined(act="inside", made=INSIDE)
+    confined(trial)
 
 
 @promise(

@@ -82,6 +82,23 @@ def test_the_probe_does_nothing_before_the_word_go(tmp_path: Path) -> None:
     assert file.exists() and child.returncode == 0
 
 
+@pytest.mark.parametrize("closes", [True, False], ids=["closed", "null"])
+def test_without_stdin_a_signal_is_the_word_go(tmp_path: Path, *, closes: bool) -> None:
+    file = tmp_path / "f"
+    child = subprocess.Popen(
+        ["/bin/sh", "-c", 'exec "$@" <&-' if closes else 'exec "$@" </dev/null', "sh", *argv(act("create", str(file)))],
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout
+    with child:
+        assert json.loads(child.stdout.readline().split(b":", 2)[2]) == {"ready": {"pid": child.pid}}
+        time.sleep(0.2)  # it could have acted by now
+        assert not file.exists()
+        child.send_signal(probe.GO)
+        child.stdout.read()
+    assert file.exists() and child.returncode == 0
+
+
 def test_the_end_of_stdin_means_go() -> None:
     said, code = talk(act("status"), stdin=b"")
     assert said.finished and code == 0

@@ -50,7 +50,7 @@ EVIDENCE = {"refused", "allowed", "says", "clean", "confined", "standing_evidenc
 EVIDENCE |= {name for suite in OTHERS for name in evidence_of(suite)}
 CONTROLS = {"control_row", "control_look", "control_values", "controlled"}
 CODES = {"returncode", "code", "exit", "exit_code", "status"}
-ALLOWED_IMPORTS = re.compile(r"pytest_codexsandbox\.(api|model\.(act|policy))|hashlib|json|signal")
+ALLOWED_IMPORTS = re.compile(r"pytest_codexsandbox\.(api|model\.(act|boundary_acts|policy))|hashlib|json|signal")
 SUITES = {type(suite).__module__ for suite in OTHERS}  # for the type of a fixture
 FILES = sorted(data_folder("scenarios").glob("*/test_*.py"))
 TOPICS = {
@@ -104,7 +104,8 @@ def _imports(tree: ast.AST) -> Iterator[str]:
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         for name in names:
             if not ALLOWED_IMPORTS.fullmatch(name) and name not in SUITES:
-                yield f"{_line(node)}: a scenario needs api, model.act, model.policy or its own suite, not {name}"
+                allowed = "api, model.act, model.boundary_acts, model.policy or its own suite"
+                yield f"{_line(node)}: a scenario needs {allowed}, not {name}"
 
 
 def _test(node: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> Iterator[str]:

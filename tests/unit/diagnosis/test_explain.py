@@ -1,5 +1,6 @@
 """A red record gets the cause that its own evidence tells, not whatever words stood near it."""
 
+import msgspec
 import pytest
 
 from pytest_codexsandbox.diagnosis.builtin_causes import HARNESS
@@ -50,6 +51,16 @@ def test_a_denial_is_explained_by_what_the_program_said() -> None:
     rows = (row(act=act, held=False, direction="denied", reason="", saw="it failed"),)
     red = record(direction="denied", evidence=rows, promise="sqlite.granted")
     assert why(red, observation(rows={act: done})).fingerprint == "sqlite-cannot-open"
+
+
+@pytest.mark.parametrize(
+    ("case", "cause"), [("protected", "landlock-protects-no-names"), ("terminal", "landlock-has-no-namespaces")]
+)
+def test_a_leak_is_explained_by_its_case(case: str, cause: str) -> None:
+    rows = (row(held=False, direction="leak"),)
+    red = record(direction="leak", evidence=rows, promise="process.terminal-out-of-reach")
+    red = msgspec.structs.replace(red, key=msgspec.structs.replace(red.key, case=case))
+    assert why(red, observation(), codex="0.99.0").fingerprint == cause
 
 
 def test_an_errno_of_the_harness_is_no_finding_about_codex() -> None:

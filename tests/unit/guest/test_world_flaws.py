@@ -14,28 +14,42 @@ def test_a_name_that_a_shell_or_a_format_takes_for_its_own_is_odd(name: str) -> 
     assert not world_flaws.is_odd("/home/user/.cache/runs/2026-11-20T05-51_a~b/w1/-plain")
 
 
-def test_an_odd_folder_has_no_sandbox_by_its_flaw_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    odd = tmp_path / "two words"
+def added(*flaws: str, folder: str = "", stdin: str = "other") -> set[str]:
+    """Returns the flaws that this call has beside those of any call."""
+    return set(world_flaws.in_force(flaws, folder=folder, stdin=stdin) - set(flaws))
+
+
+def test_a_flaw_of_odd_folders_is_in_force_there_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd, link = tmp_path / "two words", tmp_path / "link"
     odd.mkdir()
+    link.symlink_to(odd)
+    flaws = ("when:odd:unconfined", "when:odd:socket:INET", "odd:lost")
+    assert added(*flaws, folder=str(odd)) == added(*flaws, folder=str(link)) == {"unconfined", "socket:INET"}
     monkeypatch.chdir(odd)
-    assert world_flaws.lets_through(["odd:unconfined"])
-    assert not world_flaws.lets_through(["odd:lost", "memory:other"])
-    monkeypatch.chdir("/")
-    assert not world_flaws.lets_through(["odd:unconfined"])
+    assert added(*flaws) == {"unconfined", "socket:INET"}
+    assert added(*flaws, folder="/") == set()
 
 
 def test_the_second_call_in_one_home_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))
-    assert [world_flaws.lets_through(["memory:trusts"]) for _ in range(3)] == [False, True, True]
+    assert [added("when:second:unconfined") for _ in range(3)] == [set(), {"unconfined"}, {"unconfined"}]
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "another"))
-    assert not world_flaws.lets_through(["memory:trusts"])
+    assert added("when:second:unconfined") == set()
 
 
 def test_a_variable_switches_the_sandbox_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not world_flaws.lets_through(["variables:obeyed"])
+    assert added("when:variables:unconfined") == set()
     monkeypatch.setenv("CODEX_SANDBOX", "off")
-    assert world_flaws.lets_through(["variables:obeyed"])
-    assert not world_flaws.lets_through([])
+    assert added("when:variables:unconfined") == {"unconfined"}
+    assert added() == set()
+
+
+@pytest.mark.parametrize("kind", ["null", "closed", "terminal"])
+def test_a_flaw_of_one_stdin_is_in_force_with_that_one_alone(kind: str) -> None:
+    flaw = f"when:stdin-{kind}:forgets:.git"
+    found = {stdin: added(flaw, stdin=stdin) for stdin in ("null", "closed", "terminal", "other")}
+    assert {stdin for stdin, more in found.items() if more} == {kind}
+    assert found[kind] == {"forgets:.git"}
 
 
 def test_parents_are_granted_where_that_is_the_flaw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
