@@ -16,7 +16,7 @@ from pytest_codexsandbox.model import generator_suite
 from pytest_codexsandbox.model.act import Act, ActResult, Call, PathState
 from pytest_codexsandbox.model.ids import is_promise
 from pytest_codexsandbox.model.observation import Observation
-from pytest_codexsandbox.model.promise import Kind, Over, Promise, Severity
+from pytest_codexsandbox.model.promise import REFUSABLE, Kind, Needs, Over, Promise, Severity
 from pytest_codexsandbox.model.suite_traits import SANDBOX
 from pytest_codexsandbox.model.verdict import Direction
 
@@ -57,6 +57,7 @@ class Trial(Protocol):
         control_held: bool,
         reason: str = "",
         direction: Direction = "wrong-claim",
+        copy: int = 0,
     ) -> None:
         """Adds a row with these values, for findings that `refused` and `allowed` cannot express."""
 
@@ -165,7 +166,7 @@ def promise(
     *,
     kind: Kind,
     severity: Severity,
-    needs: str = "sandbox",
+    needs: Needs = "sandbox",
     source: str,
     policies: tuple[str, ...],
     acts: Mapping[str, Act] | None = None,
@@ -178,9 +179,10 @@ def promise(
     """Declares what the decorated test promises. Starts nothing; planning reads the declaration."""
     if not is_promise(id):
         raise InputError(f"{id!r} is not a promise id", why="`topic.what-is-promised`, lower-case")
+    if needs == REFUSABLE and (call is None or call.starts < 2 or not call.later):
+        raise InputError(f"{id} lets Codex refuse", why=f"needs={REFUSABLE!r} wants a call with `starts` and `later`")
 
     def put(function: F) -> F:
-        words: Any = {"needs": needs}
         declared = Promise(
             id=id,
             kind=kind,
@@ -195,7 +197,7 @@ def promise(
             suite=suite,
             title=sentence(function.__name__),
             summary=first_paragraph(function),
-            **words,
+            needs=needs,
         )
         setattr(function, ATTRIBUTE, declared)
         return function

@@ -244,7 +244,7 @@ class CommandContract:
         assert (done.exit, done.stdout) == (0, b"True 7\n"), done
 
     @pytest.mark.parametrize("launch", [Launch(closed=(0,)), Launch(stdin_file="/dev/null")], ids=["closed", "null"])
-    def test_a_probe_without_stdin_is_told_by_a_signal_to_go_on(self, environment: Environment, launch: Launch) -> None:
+    def test_a_signal_lets_a_probe_without_stdin_go_on(self, environment: Environment, launch: Launch) -> None:
         script = f"""
             import os, signal
 

@@ -32,11 +32,11 @@ def is_probe(command: list[str]) -> bool:
 class Call:
     def __init__(self, command: list[str], policy: dict[str, Any], subject: dict[str, Any], *, folder: str) -> None:
         self.flaws = world_flaws.in_force(subject["flaws"], folder=folder, stdin=kind_of_stdin())
-        self.conduct = subject["conduct"]
+        self.conduct, self.launcher = subject["conduct"], subject.get("launcher", "")
         self.command, self.policy, self.folder = self._altered(command), policy, folder
-        self.launcher = subject.get("launcher", "")
         self.policy["roots"] = [root for root in self.policy["roots"] if self._granted(root)]
         self.environment = self._environment()
+        world_flaws.refuse_link(self.flaws, folder or os.getcwd())
 
     def _altered(self, command: list[str]) -> list[str]:
         """Returns the command's words: the further ones of a probe altered, where that is the flaw."""

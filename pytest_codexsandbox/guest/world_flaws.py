@@ -9,6 +9,7 @@ fake_call.py and restraint.py ask here. Each word in `flaws` breaks one thing:
     odd:lost (`/` as working folder, where that folder's name is odd)
     odd:root-widened, linked:widened (grants the parent of a root with a space, of a folder reached through a link)
     environment:dropped, environment:secrets-lost, environment:token (the token of auth.json is added)
+    git-link:dies, git-link:named (no command runs where .git is a link: unexplained; or with its name, as Codex does)
     git:called (Codex calls git in the workspace, without a sandbox and with the repository's settings)
     words:utf-8 (arguments are read as UTF-8, and what is none is replaced)
 
@@ -86,6 +87,15 @@ def _token() -> str:
     except OSError:
         return "none"
     return found[1] if found else "none"
+
+
+def refuse_link(flaws: Iterable[str], folder: str) -> None:
+    """Ends the call where `.git` of the folder is a link, by one of the flaws."""
+    there, link = set(flaws), os.path.join(folder, ".git")
+    if there & {"git-link:dies", "git-link:named"} and os.path.islink(link):
+        why = f"cannot enforce sandbox read-only path {link}" if "git-link:named" in there else "cannot start"
+        os.write(2, f"Error: {why}\n".encode())
+        raise SystemExit(1)
 
 
 def call_git(flaws: Iterable[str]) -> None:

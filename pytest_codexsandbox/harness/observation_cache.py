@@ -21,6 +21,7 @@ from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.policy import POLICIES
+from pytest_codexsandbox.model.promise import REFUSABLE
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.protocols import Door, Subject, WriteConfig
 
@@ -268,6 +269,8 @@ class ObservationCache:
             states = [assess_command(seen, control, shared=shared) for seen, control in pairs]
         else:
             states = [self.assessed(cell, policy, seen, control) for seen, control in pairs]
+        if group != SHARED and self.promises[group].needs == REFUSABLE:
+            states = [states[0], *(state for state in states[1:] if state.state != "failed")]
         worst = min(states, key=lambda state: ("off", "failed", "unknown", "on").index(state.state))
         if not POLICIES[policy].sandboxed:
             return worst

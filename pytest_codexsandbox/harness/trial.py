@@ -85,10 +85,11 @@ class RealTrial(SuiteTrial):
         control_held: bool,
         reason: str = "",
         direction: Direction = "wrong-claim",
+        copy: int = 0,
     ) -> None:
         self._add(
             act,
-            copy=0,
+            copy=copy,
             claim=claim,
             saw=saw,
             held=bool(held),

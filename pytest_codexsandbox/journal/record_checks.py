@@ -17,7 +17,7 @@ from pytest_codexsandbox.model.journal_lines import CallLine, CellRow
 from pytest_codexsandbox.model.ledger import HARNESS, START, ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import asks_for_sandbox
-from pytest_codexsandbox.model.promise import Promise
+from pytest_codexsandbox.model.promise import REFUSABLE, Promise
 from pytest_codexsandbox.model.record import Basis, Evidence, Record, Started
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.verdict import Verdict
@@ -174,10 +174,16 @@ class RecordChecks:
             return
         yield from _another_place(line, record)
         theirs = self._index.worst([line]) if line not in own or promise.id.startswith(f"{USER}.") else set()
-        ours = set() if promise.id.startswith(f"{USER}.") else self._index.worst(own)
+        ours = set() if promise.id.startswith(f"{USER}.") else self._index.worst(self._counted(own, promise))
         if not _is_possible(started, ours, theirs):
             shown = " or ".join(sorted(ours | theirs))
             yield f"the state of its sandbox was judged as {started.state}, and its calls show {shown}"
+
+    def _counted(self, own: list[CallLine], promise: Promise) -> list[CallLine]:
+        """Returns the calls whose state counts. Where Codex may refuse, a later start that ran no command does not."""
+        if promise.needs != REFUSABLE:
+            return own
+        return [*own[:1], *(line for line in own[1:] if self._index.states(line) != {"failed"})]
 
     # ---- rows
     def _row(self, row: Evidence, record: Record, promise: Promise) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Promise: what a user of Codex's sandbox was promised, as data beside the test that asserts it."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -9,6 +9,10 @@ from pytest_codexsandbox.model.suite_traits import SANDBOX
 
 Kind = Literal["boundary", "capability", "claim", "hygiene", "generator"]
 Severity = Literal["critical", "high", "medium", "low"]
+Needs = Literal["sandbox", "sandbox-or-refusal", "nothing"]
+"""State of the sandbox without which nothing is measured. `sandbox-or-refusal`: in a later start of its call, Codex may
+also run no command. The first start shows that it runs one where nothing hinders it, and that a sandbox is on."""
+REFUSABLE: Final[Needs] = "sandbox-or-refusal"
 Over = Literal["", "configs", "inputs", "writers", "shapes", "once"]
 """Cases of a promise about a generator, asked one by one: the corpus' user files, its inputs, the other programs
 that write the same file, the older shapes that the generator takes over."""
@@ -18,7 +22,7 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     kind: Kind
     severity: Severity
-    needs: Literal["sandbox", "nothing"]
+    needs: Needs
     source: str  # where it was promised: a documentation page or a line of the source
     policies: tuple[str, ...]
     acts: dict[str, Act] = {}

@@ -67,6 +67,18 @@ WORLDS: Final = (
         flaws=("forgets:common-dir",),
     ),
     mutant(
+        "forgets-git-link",
+        "protects a .git that is a link and not what it leads to",
+        "protected.git-folder-behind-a-link",
+        flaws=("forgets:git-link",),
+    ),
+    mutant(
+        "dies-of-git-link",
+        "runs no command where .git is a link, and does not say why",
+        "protected.git-folder-behind-a-link",
+        flaws=("git-link:dies",),
+    ),
+    mutant(
         "protects-bare-repositories",
         "protects bare repositories of the workspace",
         "protected.bare-repository-is-writable",

@@ -1,6 +1,6 @@
 """Git folders that are not simply `.git`: linked worktrees, submodules, bare repositories, a link in place of .git."""
 
-from pytest_codexsandbox.api import Trial, promise
+from pytest_codexsandbox.api import WRITE_REFUSALS, Trial, promise
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 
@@ -12,6 +12,9 @@ WORKTREE = f"{TREE}/main"
 GITDIR = f"{TREE}/.bare/worktrees/main"
 SUPER = "@WORLD@/super"
 MODULE = f"{SUPER}/.git/modules/part"
+REFUSES = (1, 101)  # how Codex ends that runs no command: an error, in some releases a panic
+GIT_LINK = "@WORKSPACE@/.git"
+BEHIND = "@WORKSPACE@/real-git/config"
 PROTECTED = {
     "worktree-pointer": f"{WORKTREE}/.git",
     "worktree-head": f"{GITDIR}/HEAD",
@@ -94,3 +97,71 @@ def test_a_bare_repository_in_the_workspace_can_be_written(trial: Trial) -> None
     """
     trial.allowed("hook")
     trial.allowed("config")
+
+
+def kept_or_refused(trial: Trial) -> None:
+    """Adds a row that holds if the act was refused, or if Codex ran no command and named the link as the reason.
+
+    It is about the last start. The first one, in the same world without the link, must have run its command.
+    """
+    last = trial.copies() - 1
+    plain, seen = trial.observed(0), trial.observed(last)
+    row, control = trial.row("through", last), trial.control_row("through", last)
+    named = bool(seen.world) and str(seen.world and seen.world.fill(GIT_LINK)) in seen.stderr
+    refuses = not seen.ready and seen.ended == "exit" and seen.code in REFUSES and named
+    refused = seen.ready and not row.ok and row.errno in WRITE_REFUSALS
+    before, after = (trial.look(BEHIND, act="through", before=one, copy=last) for one in (True, False))
+    links = [look(GIT_LINK, act="through", before=True, copy=last) for look in (trial.look, trial.control_look)]
+    kept = after.same_as(before) and after.kind == "file"
+    outside = trial.control_look(BEHIND, act="through", copy=last)
+    trial.says(
+        "through",
+        claim="the write is refused, or Codex runs no command and names the link",
+        saw=("Codex ran no command and named the link" if refuses else row.errno or row.detail or "the write worked")
+        + f"; the file was {'kept' if kept else 'changed'}",
+        held=(refused or refuses) and kept,
+        control=f"{control.errno or 'the write worked'}; the file has {outside.size} bytes; without the link Codex "
+        + ("ran the command" if plain.ready else "ran no command"),
+        control_held=control.ok
+        and "let through" in outside.text
+        and plain.ready
+        and all(link.kind == "symlink" for link in links),
+        reason=row.errno,
+        direction="leak" if not kept else "wrong-claim" if seen.ready else "denied",
+        copy=last,
+    )
+
+
+@promise(
+    "protected.git-folder-behind-a-link",
+    kind="boundary",
+    severity="high",
+    needs="sandbox-or-refusal",
+    source="https://github.com/openai/codex/blob/main/codex-rs/linux-sandbox/src/bwrap.rs",
+    policies=(WORKSPACE_WRITE,),
+    acts={
+        "through": Act(
+            verb="write",
+            path=f"{GIT_LINK}/config",
+            params={"data": "let through"},
+            given=(
+                file("@WORKSPACE@/real-git/HEAD", HEAD),
+                file(BEHIND),
+                Given(kind="symlink", path=GIT_LINK, content="real-git"),
+            ),
+            looks=(BEHIND, GIT_LINK),
+        ),
+    },
+    call=Call(starts=2, later=(GIT_LINK,)),
+)
+def test_a_git_folder_behind_a_link_is_not_changed(trial: Trial) -> None:
+    """A command cannot change what a .git that is a link leads to. Codex may also run no command there, and name the
+    link.
+
+    Releases from 0.115 on run none: what is mounted over a link does not hold, since the command could change the link.
+    Codex is called twice in one world: first without the link, where it must run the command.
+
+    Source: codex-linux-sandbox refuses to enforce a read-only path that crosses a writable link.
+    Control: without a sandbox the same write changes the file behind the link.
+    """
+    kept_or_refused(trial)

@@ -122,7 +122,7 @@ class _Take:
         self._names = world if start == 1 else msgspec.structs.replace(world, id=f"{world.id}-{start}")
         self._environment, self._door, self._policy, self._acts = environment, door, policy, acts
         self._filled = {act_id: fill_act(self._names, act_id, act) for act_id, act in acts.items()}
-        self._nonce = secrets.token_hex(8)
+        self._nonce, self._start = secrets.token_hex(8), start
         self._command = Command(argv=(), cwd="", env={})
         self._looked_at = {
             look_key(act_id, path): (path, fill(self._names, path, act_id))
@@ -140,6 +140,8 @@ class _Take:
     def prepare(self, subject: Subject, call: Call) -> Command:
         """Prepares everything up to the start: the command, the world's files, and the survey before the call."""
         register(call.env, is_there=environ.is_existing_path)
+        if self._start == 1 and call.later:
+            self._filled = _less(self._filled, fill(self._names, call.later))
         further = (*call.words, *map(os.fsdecode, call.byte_words))
         inner = fill(self._names, call.argv, FORBIDDEN) if call.argv else (*self._probe(), *further)
         made = self._door.command(subject, self._policy, self.world, inner, call)
@@ -333,6 +335,12 @@ def _clean(row: ActResult) -> ActResult:
         value=redact_lookalikes(row.value[: cut_outside(row.value, TEXT_LIMIT)]),
         detail=redact_lookalikes(row.detail[: cut_outside(row.detail, ROW_DETAIL)]),
     )
+
+
+def _less(acts: Mapping[str, Act], paths: Sequence[str]) -> dict[str, Act]:
+    """Returns the acts without the files of these paths that they are given."""
+    kept = {name: tuple(one for one in act.given if one.path not in paths) for name, act in acts.items()}
+    return {name: msgspec.structs.replace(act, given=kept[name]) for name, act in acts.items()}
 
 
 def _bounded(data: bytes) -> str:

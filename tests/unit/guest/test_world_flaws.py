@@ -52,6 +52,17 @@ def test_a_flaw_of_one_stdin_is_in_force_with_that_one_alone(kind: str) -> None:
     assert found[kind] == {"forgets:.git"}
 
 
+def test_a_link_ends_the_call_by_its_flaws_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    world_flaws.refuse_link(["git-link:dies"], str(tmp_path))
+    link = tmp_path / ".git"
+    link.symlink_to("real-git")
+    world_flaws.refuse_link(["odd:lost"], str(tmp_path))
+    for flaw, named in (("git-link:dies", False), ("git-link:named", True)):
+        with pytest.raises(SystemExit):
+            world_flaws.refuse_link([flaw], str(tmp_path))
+        assert (str(link) in capfd.readouterr().err) is named
+
+
 def test_parents_are_granted_where_that_is_the_flaw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path)

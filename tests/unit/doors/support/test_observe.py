@@ -182,6 +182,17 @@ def test_each_start_has_names_of_its_own_in_the_same_world() -> None:
     assert {f"/run folder/w1/workspace/{name}" for name in names} <= set(environment.known)
 
 
+def test_the_first_start_goes_without_files_of_later_ones() -> None:
+    environment = ScriptedEnvironment(good())
+    given = tuple(Given(kind="dir", path=f"@WORKSPACE@/{name}") for name in ("each", "later"))
+    act = Act(verb="list", path="@WORKSPACE@", given=given)
+    call = Call(starts=3, later=("@WORKSPACE@/later",))
+    seen = observe(UnconfinedDoor(), environment, FakeSubject(), POLICY, {"a.b/l": act}, call)
+    assert [len(one.given["a.b/l"]) for one in seen] == [1, 2, 2]
+    laid = [one.path.rpartition("/")[2] for one in environment.laid if one.kind == "dir"]
+    assert laid == ["each", "each", "later", "each", "later"]
+
+
 def test_words_that_are_not_utf_8_arrive_unchanged_and_are_escaped_in_the_journal() -> None:
     environment = ScriptedEnvironment(lambda command: CommandResult(ended="exit"))
     seen = one(environment, {"a.b/w": Act(verb="words")}, Call(words=("one",), byte_words=(b"\xff", b"gr\xc3\xbcn")))
