@@ -310,6 +310,10 @@ class Door(Protocol):
     probes_full_access: bool = False
     """True: `danger-full-access` is only measured for a release with the capability `full-access`; False: for all."""
 
+    adds_variables: tuple[str, ...] = ()
+    """Names of variables that a command has here although its caller did not set them: those of Codex's own tools, and
+    of shells on the way. CODEX_SANDBOX_NETWORK_DISABLED and PWD, which the sandbox itself sets, need not be named."""
+
     default_for: tuple[DoorUse, ...] = ()
     """Uses for which this door is taken where the user names none. Each use is declared by one installed door."""
 

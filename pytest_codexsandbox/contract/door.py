@@ -27,6 +27,12 @@ from pytest_codexsandbox.protocols import Door, Environment, Subject
 
 OLD = Given(kind="file", path="@WORKSPACE@/@NAME@", content="old")
 WRITE = {"contract.door/write": Act(verb="write", path=OLD.path, params={"data": "new"}, given=(OLD,))}
+VARIABLES = {"contract.door/variables": Act(verb="variables")}
+OF_THE_SANDBOX = ("CODEX_SANDBOX_NETWORK_DISABLED", "PWD")
+OF_THE_HARNESS = (
+    "CODEXSANDBOX_SCOPE",
+    "LC_CTYPE",
+)  # the mark of our processes; Python sets the locale where there is none
 OPEN = {"contract.door/open": Act(verb="descriptors")}
 LAUNCHES = (
     Launch(descriptors=("folder:@OUTSIDE@", "file:@OUTSIDE@/left-open", "unix:@UNIX@")),
@@ -51,7 +57,7 @@ class DoorContract:
         assert Door in type(door).__mro__, "subclass pytest_codexsandbox.protocols.Door: it has every default"
         switches = (door.is_control, door.asks_own_calls, door.reads_config_files, door.probes_full_access)
         assert all(isinstance(switch, bool) for switch in switches)
-        assert all(isinstance(words, tuple) for words in (door.needs, door.default_for))
+        assert all(isinstance(words, tuple) for words in (door.needs, door.default_for, door.adds_variables))
         assert isinstance(door.refuses(()), str)
 
     def test_its_command_is_pure(self, door: Door, environment: Environment, subject: Subject) -> None:
@@ -102,6 +108,16 @@ class DoorContract:
             assert str(FIRST_DESCRIPTOR) in json.loads(seen.rows["contract.door/open"].value), self.told(seen)
         else:  # whether Codex closes it is a promise of Codex, and none of the door
             assert seen.rows["contract.door/open"].ok, self.told(seen)
+
+    def test_it_names_the_variables_that_a_command_gets_here(
+        self, door: Door, environment: Environment, subject: Subject
+    ) -> None:
+        """An unnamed one counts as added by Codex. Without a sandbox the names are those of the call."""
+        seen = self.one(door, environment, subject, POLICIES[READ_ONLY], VARIABLES)
+        assert seen.adds == door.adds_variables, "an observation names what its door declares"
+        lines = json.loads(seen.rows["contract.door/variables"].value)["digests"]
+        found = {line.partition(" ")[2] for line in lines}
+        assert found - set(seen.env) <= {*OF_THE_SANDBOX, *OF_THE_HARNESS, *door.adds_variables}, self.told(seen)
 
     # ---- the observation
     def test_it_performs_every_act_and_base_acts_ride_along(

@@ -31,6 +31,7 @@ class AppServerDoor(CodexDoor):
     name = "app-server"
     needs = ("app-server",)
     reads_config_files = True
+    adds_variables = ("CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS", "SHLVL")  # the second: of a /bin/sh that is bash
     default_for = ("files",)
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:

@@ -18,11 +18,23 @@ from pytest_codexsandbox.model.world import World
 from pytest_codexsandbox.protocols import Subject
 
 DRIVER: Final = "exec_turn_driver.py"
+# Measured with 0.40 to 0.169: Codex names the turn, and gives tools a quiet pager and a locale, from 0.99 on.
+OF_CODEX: Final = (
+    "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS",
+    "CODEX_CI",
+    "CODEX_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "CODEX_TOOL_CALL_ID",
+    "CODEX_VERSION",
+)
+FOR_TOOLS: Final = ("COLORTERM", "GH_PAGER", "GIT_PAGER", "LC_ALL", "LC_CTYPE", "NO_COLOR", "PAGER")
+OF_SHELLS: Final = ("OLDPWD", "SHLVL", "_")  # the user's shell starts the command; zsh sets the first
 
 
 class ExecDoor(CodexDoor):
     name = "exec"
     reads_config_files = True
+    adds_variables = (*OF_CODEX, *FOR_TOOLS, *OF_SHELLS)
     default_for = ("options",)
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:

@@ -8,7 +8,8 @@ fake_call.py and restraint.py ask here. Each word in `flaws` breaks one thing:
                                   stdin-closed, stdin-terminal
     odd:lost (`/` as working folder, where that folder's name is odd)
     odd:root-widened, linked:widened (grants the parent of a root with a space, of a folder reached through a link)
-    environment:dropped, environment:secrets-lost, environment:token (the token of auth.json is added)
+    environment:dropped, environment:secrets-lost, environment:token (the token of auth.json is added),
+    environment:pager (what `codex exec` adds for tools is added)
     git-link:dies, git-link:named (no command runs where .git is a link: unexplained; or with its name, as Codex does)
     git:called (Codex calls git in the workspace, without a sandbox and with the repository's settings)
     words:utf-8 (arguments are read as UTF-8, and what is none is replaced)
@@ -77,6 +78,8 @@ def variables(flaws: Iterable[str]) -> dict[str, str]:
         made = {key: value for key, value in made.items() if not _SECRET.search(key)}
     if "environment:token" in there:
         made["CODEX_ACCESS_TOKEN"] = _token()
+    if "environment:pager" in there:
+        made.update(PAGER="cat", SHLVL="1")
     return made
 
 

@@ -84,6 +84,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     litter: tuple[str, ...] = ()  # new names in workspace, roots, outside, home and /tmp that no act explains
     searched: tuple[str, ...] = ()  # places of base_acts.SEARCHED where the search found the file that was put there
     world: World | None = None  # what the placeholders stood for: a repro writes its own paths in their place
+    adds: tuple[str, ...] = ()  # the door's `adds_variables`: a replay needs no door
     given: dict[str, tuple[Given, ...]] = {}  # act → files that were put there for it, placeholders filled
 
     @property

@@ -117,6 +117,12 @@ WORLDS: Final = (
         flaws=("environment:token",),
     ),
     mutant(
+        "adds-a-pager",
+        "gives the command the pager and the shell's variables of another door",
+        "process.no-variable-added",
+        flaws=("environment:pager",),
+    ),
+    mutant(
         "cuts-stderr",
         "passes on the first 64 KiB of the error output only",
         "process.error-output-is-intact",

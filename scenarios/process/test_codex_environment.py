@@ -11,12 +11,7 @@ SPAWN = "https://github.com/openai/codex/blob/main/codex-rs/core/src/spawn.rs"
 POLICY = "https://developers.openai.com/codex/config-reference#shell_environment_policy"
 SECURITY = "https://developers.openai.com/codex/agent-approvals-security#sandbox-and-approvals"
 KEPT = ("CODEX_HOME", "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TMPDIR", "USER")
-OF_CODEX = (
-    "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS", "CODEX_CI", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_SESSION_ID",
-    "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_VERSION",
-)  # fmt: skip
-FOR_TOOLS = ("COLORTERM", "GH_PAGER", "GIT_PAGER", "LC_ALL", "LC_CTYPE", "NO_COLOR", "PAGER")  # at the door `exec`
-OF_SHELLS = ("OLDPWD", "PWD", "SHLVL", "_")  # some doors start the command by a shell
+OF_THE_SANDBOX = ("CODEX_SANDBOX_NETWORK_DISABLED", "PWD")  # from Codex's helper, and from bubblewrap
 SECRETS = {
     name: f"{name.lower()} of the caller"
     for name in ("AWS_SECRET_ACCESS_KEY", "CODEX_API_KEY", "DATABASE_PASSWORD", "GITHUB_TOKEN", "OPENAI_API_KEY")
@@ -105,13 +100,13 @@ def test_the_standard_variables_are_kept(trial: Trial) -> None:
     acts={"variables": Act(verb="variables")},
 )
 def test_nothing_unknown_is_added_to_the_environment(trial: Trial) -> None:
-    """The command gets no variable that the caller did not set, but the known ones of Codex, and those of a shell.
+    """The command gets no variable that the caller did not set, but the known ones of the sandbox and of its door.
 
-    Source: codex-core, spawn; measured at the three doors. `codex exec` sets pagers and locales for tools.
+    Source: codex-core, spawn. Each door names what it adds: `codex exec` sets pagers and locales for tools.
     Control: the variables of the same command without a sandbox.
     """
     inside, outside = sides(trial)
-    added = set(inside) - set(outside) - {*OF_CODEX, *FOR_TOOLS, *OF_SHELLS}
+    added = set(inside) - set(outside) - {*OF_THE_SANDBOX, *trial.observed().adds}
     trial.says(
         "variables",
         claim="no variable is added but known ones",

@@ -38,7 +38,7 @@ class ConfiguredDoor(Door):
     observe = observe
 
     def __init__(self, door: CodexDoor, write: WriteConfig) -> None:
-        self.name, self.needs = door.name, door.needs
+        self.name, self.needs, self.adds_variables = door.name, door.needs, door.adds_variables
         self._door, self._write = door, write
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:

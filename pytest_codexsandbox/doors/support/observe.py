@@ -206,6 +206,7 @@ class _Take:
             litter=litter,
             searched=searched,
             world=self.world,
+            adds=self._door.adds_variables,
             given={act_id: given for act_id, given in self._given() if given},
         )
         return with_driver_error(seen) if self._command.channel else seen
