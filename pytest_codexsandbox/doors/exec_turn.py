@@ -38,7 +38,8 @@ class ExecDoor(CodexDoor):
     default_for = ("options",)
 
     def command(self, subject: Subject, policy: Policy, world: World, inner: Sequence[str], call: Call) -> Command:
-        words = as_words((*policy_of(policy, world, call), trust_in(world.fill(call.cwd))))
+        trust = trust_in(world.fill(call.cwd), level="untrusted" if call.untrusted else "trusted")
+        words = as_words((*policy_of(policy, world, call), trust))
         return self.asked(subject, words, world, inner, call, why=policy.id)
 
     def asked(
@@ -56,10 +57,10 @@ class ExecDoor(CodexDoor):
         return driver_command(DRIVER, codex, inner, world, call, door=self.name, why=f"codex exec under {why}")
 
 
-def trust_in(folder: str) -> str:
-    """Returns a setting that trusts this folder.
+def trust_in(folder: str, *, level: str) -> str:
+    """Returns a setting that trusts this folder, or that says that it is not trusted.
 
     Without it, `codex exec` writes that trust into config.toml, if it may write in the folder. A change by Codex itself
     does not show what a command could change.
     """
-    return f'projects={{{toml_text(folder)}={{trust_level="trusted"}}}}'
+    return f'projects={{{toml_text(folder)}={{trust_level="{level}"}}}}'

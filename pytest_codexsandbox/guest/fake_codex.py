@@ -140,9 +140,10 @@ class Asked:
             if self.subcommand == "exec":
                 end(1, f"Error: {broken}\n")
 
-    def policy(self, *, believes: bool = False) -> dict[str, Any]:
+    def policy(self, *, believes: tuple[str, ...] = ()) -> dict[str, Any]:
         mode = self.options.get("sandbox_mode", MODES[0])
-        if believes and os.path.exists(".codex/config.toml"):
+        hostile = os.path.exists(".codex/config.toml")
+        if hostile and "project:believed" in believes:
             mode = MODES[2]
         if mode not in MODES:
             end(1, f"Error: unknown variant `{mode}`, expected one of `{'`, `'.join(MODES)}`\nin `sandbox_mode`\n")
@@ -150,7 +151,7 @@ class Asked:
             "mode": mode,
             "cwd": os.getcwd(),
             "roots": [os.path.abspath(root) for root in self._detail("writable_roots") or []],
-            "network": self._detail("network_access") is True,
+            "network": self._detail("network_access") is True or (hostile and "project:network" in believes),
             "exclude_slash_tmp": self._detail("exclude_slash_tmp") is True,
             "exclude_tmpdir": self._detail("exclude_tmpdir_env_var") is True,
             "tmpdir": os.environ.get("TMPDIR", ""),
@@ -311,7 +312,7 @@ def main(words: list[str]) -> None:
         end(1, UNKNOWN)
     if asked.subcommand != "sandbox":
         asked.under_a_file()
-    policy = asked.policy(believes="project:believed" in subject["flaws"])
+    policy = asked.policy(believes=tuple(subject["flaws"]))
     conduct = "unconfined" if f"unconfined:{asked.subcommand}" in subject["flaws"] else subject["conduct"]
 
     def perform(command: list[str]) -> int:

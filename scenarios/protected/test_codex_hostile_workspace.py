@@ -42,14 +42,13 @@ GIVEN = tuple(Given(kind="file", path=f"@WORKSPACE@/{name}", content=text) for n
         "root": Act(verb="write", path="@ROOT0@/@NAME@", params={"data": "let through"}),
         "network": Act(verb="http", params={"port": "@HTTP@", "token": "@NAME@"}),
     },
-    call=Call(),
+    call=Call(at_every_door=True, untrusted=True),
 )
 def test_settings_of_the_workspace_widen_nothing(trial: Trial) -> None:
     """Settings for Codex and a .env in the workspace open nothing, beside an AGENTS.md and a Git configuration.
 
-    The project is not trusted. Nothing outside can be written, and the network stays off. Only `codex sandbox` is
-    asked: the harness has `codex exec` trust the folder (`projects`, `trust_level`), and a trusted project may add
-    writable roots by its own settings.
+    The project is not trusted: nothing outside can be written, and the network stays off. A trusted project may add
+    writable roots by its own settings, so `codex exec` is told not to trust this one (`projects`, `trust_level`).
 
     Source: Codex documentation: project settings count for trusted projects only.
     Control: without a sandbox the same writes and the same request work.

@@ -17,7 +17,7 @@ from pytest_codexsandbox.doors.exec_turn import ExecDoor
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.doors.support.app_server_client import AskingServer
 from pytest_codexsandbox.doors.support.call_settings import surroundings
-from pytest_codexsandbox.model.act import Act, Call
+from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.generator import GeneratedConfig, GeneratedFile
 from pytest_codexsandbox.model.observation import Observation, look_key
@@ -248,3 +248,20 @@ def test_the_events_that_codex_prints_are_kept(machine: Environment, codex: Subj
     events = [json.loads(line) for line in seen.stderr.splitlines() if line.startswith("{")]
     assert {"turn.started", "turn.completed"} <= {event["type"] for event in events}
     assert len(seen.stderr) < 64 * 1024 and os.path.sep in seen.argv[3]
+
+
+# ---- settings of a project
+
+
+@pytest.mark.parametrize("untrusted", [False, True], ids=["trusted", "untrusted"])
+def test_a_projects_own_settings_count_at_exec_where_it_is_trusted(
+    machine: Environment, codex: Any, *, untrusted: bool
+) -> None:
+    """The question about an untrusted project can fail: the same settings widen a trusted one."""
+    text = '[sandbox_workspace_write]\nwritable_roots = ["/"]\nnetwork_access = true\n'
+    settings = Given(kind="file", path="@WORKSPACE@/.codex/config.toml", content=text)
+    acts = {name: msgspec.structs.replace(act, given=(settings,)) for name, act in ACTS.items()}
+    call = msgspec.structs.replace(PATIENT, untrusted=untrusted)
+    (seen,) = ExecDoor().observe(machine, codex, POLICIES[WORKSPACE_WRITE], acts, call)
+    assert seen.finished, seen.stderr
+    assert opened(seen) == ({"WORKSPACE"} if untrusted else {"network", *PLACES})

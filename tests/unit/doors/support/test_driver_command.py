@@ -94,7 +94,11 @@ def test_exec_says_that_its_folder_is_trusted_so_that_codex_does_not_write_it_do
     assert settings(codex_of(asked(ExecDoor(), READ_ONLY)))["projects"] == {
         "/run folder/w1/workspace": {"trust_level": "trusted"}
     }
-    assert "projects" not in settings(codex_of(asked(AppServerDoor(), READ_ONLY)))
+    assert settings(codex_of(asked(ExecDoor(), READ_ONLY, untrusted=True)))["projects"] == {
+        "/run folder/w1/workspace": {"trust_level": "untrusted"}
+    }
+    for untrusted in (False, True):
+        assert "projects" not in settings(codex_of(asked(AppServerDoor(), READ_ONLY, untrusted=untrusted)))
 
 
 @pytest.mark.parametrize("version", ["0.65.0", "0.99.0", "0.104.0"])
