@@ -150,6 +150,16 @@ def riding(pairs: Pairs, door: str) -> Pairs:
     return tuple(pair for pair in pairs if rides(pair[0], doors()[door]))
 
 
+def with_needs(pairs: Pairs, fake: Fake) -> Pairs:
+    """Returns the promises. Those that must catch the subject are not applicable where its flaw shows nowhere."""
+    return tuple(
+        (msgspec.structs.replace(promise, requires=(*promise.requires, *fake.requires)), function)
+        if promise.id in fake.caught_by
+        else (promise, function)
+        for promise, function in pairs
+    )
+
+
 def at(killing: KillResult) -> tuple[Fault, ...]:
     """Returns the faults at another door, with its name."""
     door = next((key.door for records in killing.records.values() for key in records), "")
@@ -192,7 +202,7 @@ def rehearsals(pairs: Pairs, folder: Path) -> Iterator[Callable[[Fake, str], dic
         def records_of(fake: Fake, door: str) -> dict[Key, Record]:
             patient = msgspec.structs.replace(options, timeout_scale=fake.patience)
             return run_promises(
-                riding(pairs, door),
+                with_needs(riding(pairs, door), fake),
                 fake.policies,
                 subject(binaries, fake),
                 environment=environment,

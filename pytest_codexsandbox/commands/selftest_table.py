@@ -6,7 +6,7 @@ from typing import Final
 
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
 from pytest_codexsandbox.selftest.fake import Fake
-from pytest_codexsandbox.selftest.kill_rules import OWN, Fault, KillResult, not_asked
+from pytest_codexsandbox.selftest.kill_rules import OWN, Fault, KillResult, not_asked, unasked
 
 WIDTH: Final = 80
 _NAME: Final = 44  # columns for a promise
@@ -55,7 +55,8 @@ def _fitting(fakes: tuple[Fake, ...]) -> Iterator[tuple[Fake, ...]]:
 
 
 def closing(killing: KillResult, found: tuple[Fault, ...], seconds: float) -> str:
-    lines = [_folded_fault(fault) for fault in found]
+    lines = [*(_folded(f"NOT ASKED  {name}: {why}") for name, why in unasked(killing).items())]
+    lines += [_folded_fault(fault) for fault in found]
     return "\n".join([*lines, f"{counted(killing, found)}, {len(found)} faults, {seconds:.1f} s"])
 
 
@@ -78,9 +79,11 @@ def _row(name: str, text: str) -> list[str]:
 
 def _folded_fault(fault: Fault) -> str:
     words = {"survivor": "SURVIVES", "idle-promise": "CATCHES NOTHING", "good-is-failed": "FAILED THOUGH GOOD"}
-    return textwrap.fill(
-        f"{words[fault.kind]}  {fault.who}: {fault.why}", WIDTH, subsequent_indent="    ", break_on_hyphens=False
-    )
+    return _folded(f"{words[fault.kind]}  {fault.who}: {fault.why}")
+
+
+def _folded(text: str) -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
 
 
 def _block(killing: KillResult, fakes: tuple[Fake, ...]) -> str:

@@ -326,9 +326,7 @@ def lasting(found: Iterable[str]) -> set[str]:
 
 def do_terminal(path: str, params: Params) -> None:
     """Opens the terminal of this process by its name. With `push`, types one letter into the first of its streams that
-    is a terminal.
-
-    Only for a call whose terminal the agent made.
+    is a terminal. Only for a call whose terminal the agent made.
     """
     import fcntl
 
@@ -351,6 +349,21 @@ def do_terminal(path: str, params: Params) -> None:
 KNOWN_DEVICES: Final = frozenset(
     f"/dev/{name}" for name in ("console", "full", "null", "ptmx", "pts/ptmx", "random", "tty", "urandom", "zero")
 )
+
+
+def _typed() -> None:
+    """Types one letter into a terminal of a child's own. A kernel may let no process do so (dev.tty.legacy_tiocsti)."""
+    child, terminal = os.forkpty()
+    if not child:
+        try:
+            do_terminal("", {"push": True})
+            os._exit(0)
+        finally:
+            os._exit(errno.EIO)
+    with open(terminal, "rb"):
+        _some(os.waitpid(child, 0)[1] == 0)
+
+
 OFFERS: Final[Dict[str, Callable[[], object]]] = {  # noqa: UP006
     "io-uring": lambda: do_kernel_call("", {"name": "io_uring_setup"}),
     "ptrace": lambda: do_trace("", {}),
@@ -358,6 +371,7 @@ OFFERS: Final[Dict[str, Callable[[], object]]] = {  # noqa: UP006
     "other-abi": lambda: do_other_abi("", {"abi": "i386"}),
     "remount": lambda: _either(lambda: do_remount("", {}), lambda: do_remount("", {"user": True})),
     "devices": lambda: _some(lasting(devices()) - KNOWN_DEVICES),
+    "typing": _typed,
 }
 
 

@@ -42,6 +42,7 @@ OFFERS: Final = {
     "kernel:remount": "nothing can be remounted here, even without a sandbox",
     "kernel:devices": "/dev has no device here but the harmless ones",
     "kernel:segment": "no memory can be shared by number here, even without a sandbox",
+    "kernel:typing": "the kernel lets this user type into no terminal here, even without a sandbox",
     "kernel:key": "no key can be kept here, even without a sandbox",
 }
 NEEDS_LINUX: Final = (

@@ -20,6 +20,9 @@ class Fake(msgspec.Struct, frozen=True, kw_only=True):
     flaws: tuple[str, ...] = ()  # words of guest/restraint.py, fake_call.py and fake_codex.py
     caught_by: tuple[str, ...] = ()  # promise ids
     policies: tuple[str, ...] = (WORKSPACE_WRITE,)  # under which it is run
+    requires: tuple[
+        str, ...
+    ] = ()  # as of a promise: without these the flaw shows nowhere, and the subject is not asked
     patience: float = 1.0  # of the time limits: a subject that hangs is not waited for long
 
 
@@ -34,8 +37,16 @@ def mutant(
     flaws: tuple[str, ...] = (),
     under: tuple[str, ...] = (WORKSPACE_WRITE,),
     conduct: str = "restrained",
+    requires: tuple[str, ...] = (),
     patience: float = 1.0,
 ) -> Fake:
     return Fake(
-        name=name, wrong=wrong, flaws=flaws, caught_by=caught_by, policies=under, conduct=conduct, patience=patience
+        name=name,
+        wrong=wrong,
+        flaws=flaws,
+        caught_by=caught_by,
+        policies=under,
+        conduct=conduct,
+        requires=requires,
+        patience=patience,
     )

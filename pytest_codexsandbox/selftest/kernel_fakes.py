@@ -35,7 +35,7 @@ KERNEL: Final = (
     mutant("keeps-terminal", "leaves the command the caller's terminal", "process.terminal-out-of-reach",
            flaws=("terminal:kept",)),
     mutant("types-into-terminal", "lets the command type into the caller's terminal", "process.terminal-out-of-reach",
-           flaws=("terminal:typed",)),
+           flaws=("terminal:typed",), requires=("kernel:typing",)),
     *(
         mutant(f"open-on-{name}", f"has no sandbox where stdin is {what}", f"process.{promise}",
                flaws=(f"when:stdin-{name}:unconfined",))

@@ -87,6 +87,16 @@ def not_asked(killing: KillResult) -> dict[str, str]:
     return {promise: why.pop() for promise, why in sorted(reasons.items()) if len(why) == 1 and "" not in why}
 
 
+def unasked(killing: KillResult) -> dict[str, str]:
+    """Returns the bad subjects that no promise could be asked about here, with the reason."""
+    found: dict[str, str] = {}
+    for fake in killing.fakes:
+        if not killing.asked(fake):
+            about = (record for key, record in killing.records[fake.name].items() if key.promise in fake.caught_by)
+            found[fake.name] = next(filter(None, map(_reason, about)), "no promise is about it")
+    return found
+
+
 def _reason(record: Record) -> str:
     return (record.reason or "not applicable") if record.verdict is Verdict.NOT_APPLICABLE else ""
 

@@ -13,6 +13,7 @@ from pytest_codexsandbox.matrix import scenario_index
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.selftest import named
+from pytest_codexsandbox.selftest.kill_rules import KillResult, faults, unasked
 
 ID = "process.kernel-settings-out-of-reach"
 
@@ -30,3 +31,27 @@ def test_it_is_not_applicable_there(monkeypatch: pytest.MonkeyPatch, name: str) 
         records = tuple(records_of(named([name])[0], "sandbox").values())
     assert {record.verdict for record in records} == {Verdict.NOT_APPLICABLE}
     assert all(("(EROFS)" if os.getuid() == 0 else "root") in record.reason for record in records)
+
+
+@pytest.mark.parametrize("offered", [True, False])
+def test_a_subject_whose_flaw_shows_nowhere_here_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch, *, offered: bool
+) -> None:
+    """A kernel may let no process type into a terminal. The promise then proves nothing about the subject."""
+    facts = AgentEnvironment.facts
+    word = "typing"
+
+    def without(self: AgentEnvironment) -> Mapping[str, Any]:
+        found = facts(self)
+        return {**found, "offers": [*({*found["offers"]} - {word}), *([word] if offered else [])]}
+
+    monkeypatch.setattr(AgentEnvironment, "facts", without)
+    pairs = select("process.terminal-out-of-reach", scenario_index.promises(data_folder("scenarios")))
+    (other, fake) = named(["keeps-terminal", "types-into-terminal"])
+    with workbench("no-typing") as folder, rehearsals(pairs, folder) as records_of:
+        records = {one.name: records_of(one, "sandbox") for one in named([fake.name, other.name])}
+    made = KillResult(fakes=(fake, other), promises=tuple(promise for promise, _ in pairs), records=records)
+    assert faults(made, whole=False) == ()
+    assert [*unasked(made)] == ([] if offered else [fake.name])
+    assert made.caught(other, pairs[0][0].id)
+    assert made.caught(fake, pairs[0][0].id) is offered

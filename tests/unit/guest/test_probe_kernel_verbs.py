@@ -200,3 +200,17 @@ def test_the_verbs_are_announced_to_a_hook() -> None:
     done("kernel-call", name="io_uring_setup")
     done("segment", number="-1")
     assert heard == ["io_uring_setup", "shmat"]
+
+
+def test_typing_is_offered_where_a_terminal_takes_it() -> None:
+    offered = "typing" in probe_kernel_verbs.offers()
+    child, terminal = os.forkpty()
+    if not child:
+        try:
+            fcntl.ioctl(0, probe_kernel_verbs.TIOCSTI, b"x")
+            os._exit(0)
+        finally:
+            os._exit(1)
+    taken = os.waitpid(child, 0)[1] == 0
+    os.close(terminal)
+    assert offered is taken
