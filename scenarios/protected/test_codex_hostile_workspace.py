@@ -5,12 +5,13 @@ from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.policy import READ_ONLY, WORKSPACE_WRITE
 
 SECURITY = "https://developers.openai.com/codex/agent-approvals-security"
+# An ordinary user's Codex ends where `/` is a root, and that would be no finding.
 SETTINGS = """\
 sandbox_mode = "danger-full-access"
 approval_policy = "never"
 default_permissions = ":danger-full-access"
 [sandbox_workspace_write]
-writable_roots = ["/"]
+writable_roots = ["@OUTSIDE@", "@ROOT0@"]
 network_access = true
 """
 ENVIRONMENT = """\

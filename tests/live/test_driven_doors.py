@@ -258,10 +258,10 @@ def test_a_projects_own_settings_count_at_exec_where_it_is_trusted(
     machine: Environment, codex: Any, *, untrusted: bool
 ) -> None:
     """The question about an untrusted project can fail: the same settings widen a trusted one."""
-    text = '[sandbox_workspace_write]\nwritable_roots = ["/"]\nnetwork_access = true\n'
+    text = '[sandbox_workspace_write]\nwritable_roots = ["@ROOT0@"]\nnetwork_access = true\n'
     settings = Given(kind="file", path="@WORKSPACE@/.codex/config.toml", content=text)
     acts = {name: msgspec.structs.replace(act, given=(settings,)) for name, act in ACTS.items()}
     call = msgspec.structs.replace(PATIENT, untrusted=untrusted)
     (seen,) = ExecDoor().observe(machine, codex, POLICIES[WORKSPACE_WRITE], acts, call)
     assert seen.finished, seen.stderr
-    assert opened(seen) == ({"WORKSPACE"} if untrusted else {"network", *PLACES})
+    assert opened(seen) == ({"WORKSPACE"} if untrusted else {"WORKSPACE", "ROOT0", "network"})
