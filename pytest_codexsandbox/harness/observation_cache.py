@@ -15,13 +15,15 @@ from pytest_codexsandbox.harness.batteries import SHARED, acts_of, batteries_of
 from pytest_codexsandbox.harness.codex_resolver import OneSubject, Resolver
 from pytest_codexsandbox.harness.event_sink import EventSink
 from pytest_codexsandbox.harness.worker_resources import WorkerOptions, WorkerResources
+from pytest_codexsandbox.matrix import requirements
 from pytest_codexsandbox.model.act import Act, Call
 from pytest_codexsandbox.model.capabilities import Capabilities
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.policy import POLICIES
-from pytest_codexsandbox.model.promise import REFUSABLE
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.policy import POLICIES, asks_for_sandbox
+from pytest_codexsandbox.model.promise import REFUSABLE, Promise
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.protocols import Door, Subject, WriteConfig
 
@@ -70,6 +72,7 @@ class ObservationCache:
         self.promises = {promise.id: promise for promise in plan.promises}
         self.batteries = batteries_of(plan, resources.options.timeout_scale)
         self._reached: dict[tuple[str, str], CodexAtDoor] = {}
+        self._ruled_out: dict[tuple[str, str, bool, tuple[str, ...]], str] = {}
         self._kept: Kept = {}
         self._calls: dict[GroupKey, GroupCalls] = {}
         self._states: dict[GroupKey, SandboxState] = {}
@@ -105,6 +108,15 @@ class ObservationCache:
             able, door = self.programs.able(cell), self.resources.door(name)
             self._reached[key] = CodexAtDoor(able, door)
         return self._reached[key]
+
+    def why_not_by_codex(self, promise: Promise, key: Key) -> str:
+        """Returns why the probed binary or the door rules the promise out; "" if it does not. Of a policy it counts
+        only whether it asks for a sandbox."""
+        asked = (key.cell, key.door, asks_for_sandbox(key.policy), promise.requires)
+        if asked not in self._ruled_out:
+            found = self.codex_at(self.cells[key.cell], key.door)
+            self._ruled_out[asked] = requirements.why_not_by_codex(promise, found.able, found.door, key.policy)
+        return self._ruled_out[asked]
 
     def door_of(self, cell: Cell, name: str, policy: str) -> Door:
         """Returns the door of a cell. In a cell with a generator, a policy is requested only by the configuration that

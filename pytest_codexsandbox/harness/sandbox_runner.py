@@ -36,7 +36,7 @@ class SandboxRunner(SuiteRunner[RealTrial]):
     def open_trial(self, key: Key) -> RealTrial:
         """Returns the trial of the key, with all its calls performed."""
         promise = self._cache.promises[key.promise]
-        if reason := not_applicable_reason(promise, self._cache, key):
+        if reason := self._cache.why_not_by_codex(promise, key):
             missing = missing_capability(promise, self._cache, key)
             lost = lost_capability(self._cache.cells[key.cell].subject, missing)
             raise LostCapability(lost) if lost else NotApplicable(reason)
@@ -85,7 +85,8 @@ def make_trial(
     trial = RealTrial(
         key, promise, seen=seen, control=control, started=started, standing=reasons, asks_for_sandbox=asks
     )
-    trial.own_rows()
+    if promise.call is not None:
+        trial.own_rows()
     return trial
 
 
@@ -107,7 +108,7 @@ def _foreseen(cache: ObservationCache, key: Key) -> bool:
         return True
     if not cache.is_ready(cell):
         return False
-    if not_applicable_reason(promise, cache, key):
+    if cache.why_not_by_codex(promise, key):
         return True
     return cache.prefetch_call(cell, key.door, key.policy, _group(promise)) == "there"
 
@@ -154,13 +155,6 @@ def _exempt(cache: ObservationCache, key: Key, promise: Promise) -> SandboxState
             state="off", why="a write that no sandbox allows went through, seen from outside", alone=True
         )
     return SandboxState(state="on", why="exempt: a canary restrains itself")
-
-
-def not_applicable_reason(promise: Promise, cache: ObservationCache, key: Key) -> str:
-    """Returns why the probed binary or the door rules the promise out; "" if it does not. The plan checks what data
-    rules out."""
-    found = cache.codex_at(cache.cells[key.cell], key.door)
-    return requirements.why_not_by_codex(promise, found.able, found.door, key.policy)
 
 
 def not_applicable_in_environment(promise: Promise, cache: ObservationCache, key: Key) -> str:

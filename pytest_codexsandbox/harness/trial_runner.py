@@ -12,7 +12,6 @@ from pytest_codexsandbox.harness.observation_cache import ObservationCache, open
 from pytest_codexsandbox.harness.sandbox_runner import (
     make_trial,
     not_applicable_in_environment,
-    not_applicable_reason,
 )
 from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix.requirements import why_not_applicable
@@ -78,7 +77,7 @@ def _record(
 ) -> Record:
     promise = cache.promises[key.promise]
     unmet = why_not_applicable(promise, cache.cells[key.cell].environment, platform=sys.platform)
-    if missing := unmet or not_applicable_reason(promise, cache, key):
+    if missing := unmet or cache.why_not_by_codex(promise, key):
         return Record(key=key, verdict=Verdict.NOT_APPLICABLE, reason=missing)
     try:
         trial = make_trial(cache, key, exempt=exempt and promise.topic != START)
