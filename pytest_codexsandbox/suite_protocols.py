@@ -66,6 +66,8 @@ class SuiteTrial:
     """Acts that added no row, and the reasons. Without any row, the reason of the result names them."""
     blocked_by: str = ""
     """The promise that must hold before this one can be measured. Without a row, the result is blocked."""
+    is_judged: bool = False
+    """The harness sets it: the result is made, and what is added later counts for nothing."""
 
     @property
     def policy(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 import pytest
 
-from pytest_codexsandbox.errors import CodexSandboxError, EnvironmentLost, LostCapability, NotApplicable
+from pytest_codexsandbox.errors import CodexSandboxError, EnvironmentLost, InputError, LostCapability, NotApplicable
 from pytest_codexsandbox.harness.act_effects import ending, look_of
 from pytest_codexsandbox.harness.baseline_checks import control_words, control_worked
 from pytest_codexsandbox.harness.trial import RealTrial
@@ -103,6 +103,13 @@ class CodexSandbox:
         outside; its failures then have no direction.
         """
         check_run(argv, given=given, looks=looks, stdin=stdin, env=env, timeout=timeout)
+        if self._trial.is_judged:
+            raise InputError(
+                "codex_sandbox.run() was called after the test",
+                where=self._trial.key.promise,
+                why="the test's result is made, so that no result would hold what this command did",
+                next_step="call it in the test, or in a fixture before the test",
+            )
         cache, key = self._run.measurement.cache, self._trial.key
         cell, own = cache.cells[key.cell], dict(env or {})
         call = Call(stdin=stdin, env=own, timeout=timeout * self._run.settings.timeout_scale)
@@ -121,15 +128,13 @@ class CodexSandbox:
             cache.resources.events.call(seen, cell=cell, stdin=stdin, timeout=call.timeout)
             raise cache.pool.lose(cell.environment, seen.error)
         outside = cache.outside(cell, acts, call, of=f"{key.promise} {key.case}") if control else None
-        cache.resources.events.call(
-            seen, cell=cell, stdin=stdin, timeout=call.timeout
-        )  # no result would name it before
+        self._trial.seen += (seen,)  # what explains a failure, and what a repro shows again; the result names it
+        self._trial.control += (outside,) if outside is not None else ()
+        cache.resources.events.call(seen, cell=cell, stdin=stdin, timeout=call.timeout)
         command = redact(shlex.join(argv))[:100]
         self._trial.outside[seen.id] = compared(seen, outside)
         self._trial.rows += [self._sandbox_is_on(seen, command), self._ends(seen, command)]
         self._trial.stdin[seen.id] = redact_bytes(stdin)
-        self._trial.seen += (seen,)  # what explains a failure, and what a repro shows again
-        self._trial.control += (outside,) if outside is not None else ()
         return self._for_the_test(seen)
 
     def _for_the_test(self, seen: Observation) -> Observation:

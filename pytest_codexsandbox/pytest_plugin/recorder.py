@@ -65,6 +65,8 @@ class Recorder:
             return report
         record = self._record(item, call, report, key)
         if record is not None:
+            if TRIAL in item.stash:
+                item.stash[TRIAL].is_judged = True
             record = self._finish(item, record)
             _set_properties(item, report, record)
             item.stash[RECORD] = record
@@ -114,7 +116,7 @@ class Recorder:
             trial = item.stash.get(TRIAL, None)
             if trial is not None and report.skipped:
                 return self._judge(trial, key, "failed", message)
-            return _faulty(key, message or "the test could not be set up")
+            return _faulty(key, message or "the test could not be set up", trial)
         if report.when == "call":
             trial = item.stash.get(TRIAL, None)
             if trial is None:
@@ -132,7 +134,7 @@ class Recorder:
                 trial.rows += failed_by_itself(trial.rows, trial.outside, title=trial.promise.title, message=message)
             return self._judge(trial, key, report.outcome, message)
         if report.failed:
-            return _faulty(key, f"after the test: {message}")
+            return _faulty(key, f"after the test: {message}", item.stash.get(TRIAL, None))
         return None
 
     def _judge(self, trial: SuiteTrial, key: Key, outcome: Outcome, message: str) -> Record:

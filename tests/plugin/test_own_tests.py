@@ -241,3 +241,26 @@ def test_marked_tests_run_and_a_late_request_is_reported(matrix: Matrix) -> None
     assert states["user.test-mine-py-test-built-on-ours"] == "conforms", run.out
     assert len(states) == 3
     assert run.code == 1, run.out
+
+
+def test_a_command_of_a_fixture_that_fails_belongs_to_its_result(matrix: Matrix) -> None:
+    fixture = (
+        "import pytest\n\n\n@pytest.fixture\ndef made(codex_sandbox):\n    codex_sandbox.run('true')\n"
+        "    raise RuntimeError('of the fixture')\n\n\ndef test_made(made):\n    pass\n"
+    )
+    run = matrix.run("test_made.py", "--codex-only=user.*", files={"test_made.py": fixture})
+    (record,) = [one for key, one in run.journal.states().items() if key.promise.startswith("user.")]
+    assert (record.verdict.value, len(record.calls)) == ("broken", 4)
+    assert (run.code, run.journal.contradicted) == (10, ()), run.out
+
+
+def test_a_command_after_the_test_is_refused(matrix: Matrix) -> None:
+    late = (
+        "import pytest\n\n\n@pytest.fixture\ndef cleaned(codex_sandbox):\n    yield\n"
+        "    codex_sandbox.run('true')\n\n\n"
+        "def test_late(cleaned, codex_sandbox):\n    assert codex_sandbox.run('true').code == 0\n"
+    )
+    run = matrix.run("test_late.py", "--codex-only=user.*", files={"test_late.py": late})
+    (record,) = [one for key, one in run.journal.states().items() if key.promise.startswith("user.")]
+    assert (record.verdict.value, len(record.calls)) == ("broken", 4)
+    assert (run.code, run.journal.contradicted) == (10, ()), run.out
