@@ -76,7 +76,8 @@ class _Rejudge:
         for why in self._of_plan:
             self._found.append(Contradicted(line=self._numbers.plan, why=why))
         possible = dict(journal.plan.not_applicable)
-        for key, why in self._checks.plan_faults(key for key, one in states.items() if not one.attempt):
+        unwritten = [key for key, one in states.items() if not one.attempt]
+        for key, why in self._checks.plan_faults(unwritten) if self._is_new else ():
             self._found.append(Contradicted(line=self._numbers.plan, why=why, key=key))
             possible.pop(str(key))
         for place, why in orphans(journal, states, self._checks.promises) if self._is_new else ():

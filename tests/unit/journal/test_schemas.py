@@ -141,3 +141,17 @@ def test_every_line_of_a_journal_is_valid_as_it_is(second: Path) -> None:
         validator.validate(line)
         kinds.add(line["line"])
     assert "part" in kinds
+
+
+def test_a_run_of_schema_1_that_was_interrupted_keeps_what_data_ruled_out(tmp_path: Path) -> None:
+    """Its plan does not say what a promise requires."""
+    written = [json.loads(line) for line in FIRST.read_text(encoding="utf-8").splitlines()]
+    last = store.read(FIRST).records[-1].key
+    (plan,) = [line for line in written if line["line"] == "plan"]
+    plan["not_applicable"] = {str(last): "needs an ordinary user; this is root"}
+    results = [place for place, line in enumerate(written) if line["line"] == "result"]
+    kept = [line for place, line in enumerate(written) if place != results[-1] and line["line"] != "end"]
+    path = tmp_path / "journal.ndjson"
+    path.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+    read = store.read(path)
+    assert (read.contradicted, read.states()[last].verdict.value) == ((), "n/a")
