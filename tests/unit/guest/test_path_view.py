@@ -96,7 +96,8 @@ def test_a_known_name_covers_its_parents_and_its_content(tmp_path: Path) -> None
     (Path(world.values["WORKSPACE"]) / "a" / "b").mkdir(parents=True)
     (Path(world.values["WORKSPACE"]) / "a-b").touch()
     known = os.path.join(world.values["WORKSPACE"], "a", "b")  # noqa: PTH118
-    assert worlds.litter(world, [known]) == ["@WORKSPACE@/a-b"]
+    found = [name for name in worlds.litter(world, [known]) if not name.startswith("@TMP@/")]  # other tests use it too
+    assert found == ["@WORKSPACE@/a-b"]
     assert worlds.clear(world, quiet=True) == []
     assert worlds.end() == []
     assert list((tmp_path / "env").iterdir()) == []
