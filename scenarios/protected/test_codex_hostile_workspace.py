@@ -49,7 +49,7 @@ def test_settings_of_the_workspace_widen_nothing(trial: Trial) -> None:
     """Settings for Codex and a .env in the workspace open nothing, beside an AGENTS.md and a Git configuration.
 
     The project is not trusted: nothing outside can be written, and the network stays off. A trusted project may add
-    writable roots by its own settings, so `codex exec` is told not to trust this one (`projects`, `trust_level`).
+    writable roots by its own settings, so an override for `codex exec` says that this one is untrusted.
 
     Source: Codex documentation: project settings count for trusted projects only.
     Control: without a sandbox the same writes and the same request work.
