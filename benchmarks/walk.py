@@ -19,7 +19,8 @@ What is counted, in the modules below the package, except `guest` (which runs el
   the two are passed over. The same pair counts once, however often it is called.
 - return: a hop into a module in which the walk has been before. A tree of calls that only go down has none.
 
-The program ends with 1 if the walk has more hops or returns than MOST_HOPS and MOST_RETURNS.
+The program ends with 1 if the walk has more hops or returns than MOST_HOPS and MOST_RETURNS, or the warm item more
+calls or modules than MOST_CALLS and MOST_MODULES.
 """
 
 import argparse
@@ -40,7 +41,8 @@ import pytest_codexsandbox
 
 ROOT = Path(pytest_codexsandbox.__file__).parent
 LEFT_OUT = ("guest", "model")
-MOST_HOPS, MOST_RETURNS = 28, 4
+MOST_HOPS, MOST_RETURNS = 28, 4  # of the walk
+MOST_CALLS, MOST_MODULES = 140, 18  # of the warm item
 OUTSIDE = "pytest"  # a frame of pytest or of a scenario, which belongs to no counted module
 
 
@@ -146,6 +148,17 @@ def promise_of(item: pytest.Item) -> str:
     return next((str(key.promise) for key in params.values() if hasattr(key, "promise")), "")
 
 
+def too_much(walk: Walk, warm: Walk) -> str:
+    """Returns what exceeds the limits, in words; "" if nothing does."""
+    counted = (
+        ("walk", "hops", len(walk.hops), MOST_HOPS),
+        ("walk", "returns", walk.returns, MOST_RETURNS),
+        ("warm", "calls", warm.calls, MOST_CALLS),
+        ("warm", "modules", len(warm.modules), MOST_MODULES),
+    )
+    return "\n".join(f"{item}: {count} {what}, at most {most}" for item, what, count, most in counted if count > most)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--item", default="filesystem.outside-change-refused", metavar="PROMISE")
@@ -161,8 +174,8 @@ def main() -> None:
     for number, hop in enumerate(tracer.walk.hops if asked.list else (), 1):
         print(f"{number:3} {'<' if hop.is_return else ' '} {hop.caller} -> {hop.module}.{hop.function}")
     print(f"walk  {tracer.walk}\nwarm  {tracer.warm}")
-    if len(tracer.walk.hops) > MOST_HOPS or tracer.walk.returns > MOST_RETURNS:
-        sys.exit(f"the walk is longer than {MOST_HOPS} hops and {MOST_RETURNS} returns")
+    if found := too_much(tracer.walk, tracer.warm):
+        sys.exit(found)
 
 
 if __name__ == "__main__":

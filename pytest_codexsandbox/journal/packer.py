@@ -44,6 +44,8 @@ _GROUPS: Final = (  # members of an observation that change together; they join 
 )
 _LONG: Final = 256  # bytes of a member that does not share a part with others
 _OF_KEY: Final = ("cell", "door", "policy", "promise", "case")
+_OF_RECORD: Final = ("environment", "subject")
+_HOLE_OF: Final = {name: f"{OPEN}{name}{CLOSE}" for name in (*_OF_KEY, *_OF_RECORD)}  # a member of the line → its hole
 _SHOWN: Final = (*_OF_KEY, "attempt", "verdict", "direction", "diagnosis")  # members that stand in a result's line
 _RECORD: Final = defaults_of(Record, Key, Evidence, Diagnosis, RemedyHere, Basis, Started)
 
@@ -82,8 +84,7 @@ class Packer:
         words, own, common = _words_of(seen)
         self._words[line.id] = {word: pieces for word, pieces in words.items() if b"/" not in word}
         args = Arguments(_OTHERS + 1, Words(words))
-        for text in own:
-            args.place((text,), b'"%s"' % text)
+        args.place(own)
         args.place(common, refer(self._store.part(b"[%s]" % b",".join(b'"%s"' % text for text in common))))
         apart = [group for group in _GROUPS if getattr(seen, group[0])]
         among = {name for group in apart for name in group}
@@ -129,7 +130,8 @@ class Packer:
         if record.repro:  # each has a name of its own
             record = replace(record, repro=args.hole(_inner(record.repro)).decode())
         record = _without_members_of(line, record)
-        names = self._store.parts(args.holed(encode(record)), 0, args, lambda: self._record(record, args))
+        holed = args.holed(encode(record))
+        names = self._store.parts(holed, 0, args, lambda: self._record(record, holed, args))
         more = b'{"environment":%s,"subject":%s}' % (encode(line.environment), encode(line.subject))
         shown = [b',"%s":%s' % (name.encode(), encode(value)) for name, value in _set(line) if name in _SHOWN]
         return b'{"line":"result"%s,"record":%s,"$":%s,"args":%s}' % (
@@ -144,18 +146,19 @@ class Packer:
         start = f"{line.door}-{line.policy}-"
         if not call.startswith(start):
             return known
-        shared = f"{_named('door')}-{_named('policy')}-".encode()
+        shared = f"{_HOLE_OF['door']}-{_HOLE_OF['policy']}-".encode()
         return known | {_inner(call): ((False, shared), (True, _inner(call[len(start) :])))}
 
-    def _record(self, record: Record, args: Arguments) -> bytes:
-        """Returns a record whose diagnosis is a part: many results share it, or only its remedies."""
+    def _record(self, record: Record, holed: bytes, args: Arguments) -> bytes:
+        """Returns a record, encoded and with its holes, whose diagnosis is a part: many results share it, or only its
+        remedies."""
+        found = record.diagnosis
+        if found is None:
+            return self._store.shortened(_RECORD.sub(b"", holed))
 
         def bare(value: Diagnosis | Record) -> bytes:
             return self._store.shortened(args.holed(_RECORD.sub(b"", encode(value))))
 
-        found = record.diagnosis
-        if found is None:
-            return bare(record)
         long = {name: getattr(found, name) for name in ("ways", "remedies") if getattr(found, name)}
         held = b"".join(b',"%s":%s' % (name.encode(), self._short(value, args)) for name, value in long.items())
         own = self._store.short(bare(replace(found, ways=(), remedies=()))[:-1] + held + b"}")
@@ -262,12 +265,6 @@ def _inner(text: str) -> bytes:
 
 def _without_members_of(line: ResultLine, record: Record) -> Record:
     """Returns the record of a result, with a hole for each text that its line has as well."""
-    key = {name: _named(name) for name in _OF_KEY if getattr(line, name) == getattr(record.key, name) != ""}
-    own = {
-        name: _named(name) for name in ("environment", "subject") if getattr(line, name) == getattr(record, name) != ""
-    }
+    key = {name: _HOLE_OF[name] for name in _OF_KEY if getattr(line, name) == getattr(record.key, name) != ""}
+    own = {name: _HOLE_OF[name] for name in _OF_RECORD if getattr(line, name) == getattr(record, name) != ""}
     return replace(record, key=replace(record.key, **key), **own)
-
-
-def _named(name: str) -> str:
-    return f"{OPEN}{name}{CLOSE}"

@@ -5,7 +5,7 @@ Words and numbers that differ from line to line are arguments of the line, and l
 import hashlib
 import re
 import string
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from itertools import count
 from typing import Any, Final
 
@@ -80,17 +80,17 @@ class Arguments:
     def hole(self, text: bytes) -> bytes:
         """Returns the hole of a text."""
         if text not in self._holes:
-            self.place((text,), b'"%s"' % text)
+            self.place((text,))
         return self._holes[text]
 
-    def place(self, texts: Iterable[bytes], written: bytes) -> None:
-        """Adds texts, each with its place. `written`: how the line has them: a text, or a reference to a list."""
+    def place(self, texts: Collection[bytes], written: bytes = b"") -> None:
+        """Adds texts, each with its place. `written`: a reference to their list, which the line has instead."""
         for text in texts:
             place = len(self.numbers) + len(self._holes)
             # A text that is there twice leaves a place empty, so that others keep theirs.
             key = text if text not in self._holes else b"\0%d" % place
             self._holes[key] = b"%s%d%s" % (OPEN.encode(), place, CLOSE.encode())
-        self._written.append(written)
+        self._written += [written] if written else [b'"%s"' % text for text in texts]
 
     def holed(self, value: bytes) -> bytes:
         """Returns an encoded value with a hole for each word in it."""
@@ -107,7 +107,10 @@ class Arguments:
             if before[-1:] in _INSIDE and (before or len(found) > 1):
                 found += [word, after]
             else:
-                holes = holes or b"".join(self.hole(text) if own else text for own, text in pieces)
+                if not holes:
+                    if new := dict.fromkeys(text for own, text in pieces if own and text not in self._holes):
+                        self.place(new)
+                    holes = b"".join(self._holes[text] if own else text for own, text in pieces)
                 found += [holes, after]
             before = after
         return b"".join(found)
@@ -129,7 +132,7 @@ class PartStore:
 
     def __init__(self) -> None:
         self._new: list[tuple[str, bytes]] = []  # parts of the line that is being packed
-        self._hinted = False  # whether it refers to a suspect
+        self._referred: set[str] = set()  # ids of the parts that it names
         self._suspects: set[str] = set()  # ids of parts with a hint of a credential, in themselves or in their parts
         self._digests: dict[str, str] = {}  # id of a part → digest of its value
         self._known: dict[tuple[int, int, bytes], tuple[str, ...]] = {}  # table, place, value without numbers → parts
@@ -144,25 +147,17 @@ class PartStore:
         if name not in self._digests:
             self._digests[name] = digest
             self._new.append((name, value))
-        return self._noted((name,))[0]
-
-    def _noted(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        if self._suspects and not self._suspects.isdisjoint(names):
-            self._hinted = True
-        return names
+        self._referred.add(name)
+        return name
 
     def done(self, line: bytes) -> tuple[list[bytes], bool]:
         """Ends a packed line. Returns its new parts as lines and then itself, and whether a credential may be in it."""
-        new, self._new = self._new, []
-        lines = [*(part_line(name, value) for name, value in new), line]
-        hinted, self._hinted = self._hinted, False
-        if may_hold(b"".join(lines)):
-            hinted = True
-            for name, value in new:
-                if may_hold(value) or not self._suspects.isdisjoint(names_in(value)):
-                    self._suspects.add(name)
-        elif self._suspects:
-            self._suspects |= {name for name, value in new if not self._suspects.isdisjoint(names_in(value))}
+        lines = [*(b'{"line":"part","id":"%s","value":%s}' % (name.encode(), value) for name, value in self._new), line]
+        hinted = may_hold(b"".join(lines))
+        if hinted or self._suspects:
+            self._suspects |= suspects_in(self._new, self._suspects)
+            hinted = hinted or not self._suspects.isdisjoint(self._referred)
+        self._new, self._referred = [], set()
         return lines, hinted
 
     def short(self, value: bytes) -> bytes:
@@ -185,7 +180,8 @@ class PartStore:
         if known is None:
             stored = value if smaller is None else smaller()
             known = self._known[key] = (self.part(*numbered([stored], table, start)),)
-        return self._noted(known)
+        self._referred.update(known)
+        return known
 
     def map_parts(self, value: Mapping[str, Any], table: int, args: Arguments) -> tuple[str, ...]:
         """Returns the parts of an object: one of an earlier object with the same names, and one of what differs."""
@@ -193,7 +189,8 @@ class PartStore:
         if known is None:
             entries = [self.shortened(args.holed(encode({name: held})))[1:-1] for name, held in value.items()]
             known = self._known[key] = self._like(list(value), entries, table, start)
-        return self._noted(known)
+        self._referred.update(known)
+        return known
 
     def _look_up(
         self, value: bytes, table: int, args: Arguments
@@ -244,17 +241,17 @@ def numbered(values: Iterable[bytes], table: int, start: int) -> list[bytes]:
     return [NUMBERS.sub(hole, value) for value in values]
 
 
-def part_line(name: str, value: bytes) -> bytes:
-    return b'{"line":"part","id":"%s","value":%s}' % (name.encode(), value)
-
-
 def refer(*names: str, args: bytes = b"") -> bytes:
     """Returns a reference to parts. `args`: an encoded list of texts that have no bracket."""
     among = b",".join(b'"%s"' % name.encode() for name in names)
     return b'{"$":[%s],"args":%s}' % (among, args) if args else b'{"$":[%s]}' % among
 
 
-def names_in(value: bytes) -> set[str]:
-    """Returns the ids of the parts that an encoded value refers to."""
-    found = (names[1:-1].split(b'","') for names, *_ in TOKEN.findall(value) if names)
-    return {name.decode() for names in found for name in names}
+def suspects_in(parts: Iterable[tuple[str, bytes]], known: Set[str]) -> set[str]:
+    """Returns the ids of those parts that have a hint of a credential, in themselves or in a part before them."""
+    found: set[str] = set()
+    for name, value in parts:
+        named = [names[1:-1].decode().split('","') for names, *_ in TOKEN.findall(value) if names]
+        if may_hold(value) or any(one in known or one in found for names in named for one in names):
+            found.add(name)
+    return found

@@ -23,13 +23,16 @@ class RunningSum:
     def copy(self) -> "RunningSum":
         return RunningSum(self._hash.copy())
 
-    def sealed(self, line: bytes) -> bytes:
-        """Returns a line, given as a JSON object, with its sum and its line end, and goes on behind it."""
-        body = line[:-1]
-        self._hash.update(body)
-        tail = b'%s%s"}\n' % (_MARK, self._hash.hexdigest()[:DIGITS].encode())
-        self._hash.update(tail)
-        return body + tail
+    def sealed(self, lines: Iterable[bytes]) -> bytes:
+        """Returns lines, each given as a JSON object, with their sums and line ends, and goes on behind them."""
+        pieces: list[bytes] = []
+        for line in lines:
+            body = line[:-1]
+            self._hash.update(body)
+            tail = b'%s%s"}\n' % (_MARK, self._hash.hexdigest()[:DIGITS].encode())
+            self._hash.update(tail)
+            pieces += body, tail
+        return b"".join(pieces)
 
     def fits(self, line: bytes) -> bool:
         """Checks the sum of a line, which may lack its line end, and goes on behind the line."""
@@ -48,5 +51,4 @@ def without_sum(line: bytes) -> bytes:
 
 def resealed(lines: Iterable[bytes]) -> bytes:
     """Returns the content of a journal of these lines, each with a new sum."""
-    running = RunningSum()
-    return b"".join(running.sealed(without_sum(line)) for line in lines)
+    return RunningSum().sealed(map(without_sum, lines))

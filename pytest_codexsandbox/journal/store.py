@@ -62,7 +62,7 @@ class JournalWriter:
     def write(self, line: Line) -> None:
         running = self._sum.copy()
         packed = self._packed(line)
-        data = b"".join(running.sealed(one) for one in packed)
+        data = running.sealed(packed)
         try:
             written = 0
             while written < len(data):

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.diagnosis.explain import diagnose
-from pytest_codexsandbox.diagnosis.judge import Outcome, basis_of, judge_trial
+from pytest_codexsandbox.diagnosis.judge import Outcome, basis_of, judge_basis
 from pytest_codexsandbox.errors import CodexSandboxError, InputError
 from pytest_codexsandbox.harness.event_sink import Pending
 from pytest_codexsandbox.harness.user_command import FAILS_OUTSIDE, failed_by_itself, never_ran, wrong_test
@@ -103,7 +103,8 @@ class Recorder:
         self, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, key: Key
     ) -> Record | None:
         untried = item.stash.get(FAULT, None) if report.when == "setup" else None
-        message = _told(untried) if untried is not None else _message(call)
+        fault = untried if untried is not None else call.excinfo.value if call.excinfo else None
+        message = _message(fault) if fault is not None else ""
         if report.when == "setup":
             if report.passed:
                 return None
@@ -121,7 +122,6 @@ class Recorder:
             trial = item.stash.get(TRIAL, None)
             if trial is None:
                 return _faulty(key, "the test ran without the harness's own fixture")
-            fault = call.excinfo.value if call.excinfo else None
             if isinstance(fault, InputError) and _suite(key) == USER:
                 why = f"; {fault.why}" if fault.why else ""
                 wrong = wrong_test(key, f"{_line_of(item, call)}: {fault.what}{why}", fault.next_step)
@@ -138,7 +138,8 @@ class Recorder:
         return None
 
     def _judge(self, trial: SuiteTrial, key: Key, outcome: Outcome, message: str) -> Record:
-        result = judge_trial(trial, outcome=outcome, message=message)
+        basis = basis_of(trial, outcome=outcome, message=message)
+        result = judge_basis(trial.promise, basis, trial.rows, seen=trial.seen, started=trial.started)
         blocked = result.verdict is Verdict.BLOCKED
         return Record(
             key=key,
@@ -149,7 +150,7 @@ class Recorder:
             diagnosis=trial.started.diagnosis if blocked else None,
             calls=_calls(trial),
             blocked_by=result.blocked_by,
-            basis=basis_of(trial, outcome=outcome, message=message),
+            basis=basis,
         )
 
     def _finish(self, item: pytest.Item, record: Record) -> Record:
@@ -289,15 +290,10 @@ def _redact(report: pytest.TestReport) -> None:
         report.longrepr = redact(str(shown))
 
 
-def _message(call: pytest.CallInfo[None]) -> str:
-    if call.excinfo is None:
-        return ""
-    value = call.excinfo.value
-    return _told(value) if isinstance(value, CodexSandboxError) else f"{type(value).__name__}: {value}"[:_LONGEST]
-
-
-def _told(fault: CodexSandboxError) -> str:
-    """Returns an error on one line."""
+def _message(fault: BaseException) -> str:
+    """Returns an error with its type; one of codexsandbox on one line, without it."""
+    if not isinstance(fault, CodexSandboxError):
+        return f"{type(fault).__name__}: {fault}"[:_LONGEST]
     return "; ".join(" ".join(line.split()) for line in str(fault).splitlines())[:_LONGEST]
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_codexsandbox.journal import store
 from pytest_codexsandbox.journal.packer import Packer
+from pytest_codexsandbox.journal.part_store import PartStore, refer
 from pytest_codexsandbox.journal.references import Parts
 from pytest_codexsandbox.model.act import ActResult, Given, PathState
 from pytest_codexsandbox.model.journal_lines import CallLine, EnvironmentLine, Line, PlanLine, ResultLine, StoryLine
@@ -282,6 +283,20 @@ def test_a_credential_is_in_no_line_and_in_no_part(
         else:
             found.append(msgspec.json.decode(parts.whole(bare), type=Line))
     assert found[2:] == redacted
+
+
+def test_a_hint_of_a_credential_is_found_behind_two_parts_of_one_line() -> None:
+    """A later line that names only the outer part is redacted as the line with the hint is."""
+    parts = PartStore()
+    hint = parts.part(b'"GITHUB_TOKEN="')
+    assert parts.done(b"{}")[1], "the part itself"
+    inner = parts.part(b'{"text":%s}' % refer(hint))
+    outer = b'{"object":%s}' % refer(inner)
+    parts.part(outer)
+    parts.done(b"{}")
+    assert not parts.done(b"{}")[1], "a line without a part"
+    parts.part(outer)
+    assert parts.done(b"{}")[1]
 
 
 def test_a_journal_of_equal_calls_is_small(tmp_path: Path) -> None:
