@@ -1,21 +1,39 @@
-"""A second try in the gate, and there only, for what starts real programs on a machine with other work.
+"""Order and distribution of all tests, and a second try in the gate.
 
-A test that needs one is named at the end of the run, and the gate bears few of them. What needs no program of others
-gets none: it has no excuse.
+With `-n`, each worker takes one file after the other, and the quick tests are the last: so no worker is left alone with
+a row of slow ones. xdist's own distribution sends hundreds of tests in one piece, and takes none back.
+
+A second try is in the gate only, for what starts real programs on a machine with other work. A test that needs one is
+named at the end of the run, and the gate bears few of them. What needs no program of others gets none: it has no
+excuse.
 """
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from tests.fakes.machine import run_folder
 
 SECOND_TRY = "CODEXSANDBOX_SECOND_TRY"
+QUICK: Final = tuple(Path(__file__).parent / name for name in ("lint", "unit"))  # folders
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Keeps a file on one worker, and the files in their order. `--dist` with another word has its own meaning."""
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False  # by number of tests, the few slow ones would be the last
+    return LoadFileScheduling(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: any(folder in item.path.parents for folder in QUICK))
     if os.environ.get(SECOND_TRY) != "1":
         return
     for item in items:
