@@ -118,7 +118,10 @@ def test_every_distribution_is_tried_as_both_users(tmp_path: Path) -> None:
         for user in ("root", "user"):
             assert f"ci/bare: {distro} as {user}:  12000 passed" in shown
     assert heard.count("rm -f codexsandbox-bare.") == 6
-    assert heard.count("README_TESTS=make tests ") == 6 and heard.count("README_TESTS=make tests tests/") == 5
+    assert heard.count("README_TESTS=make tests ") == 6 and heard.count("README_TESTS=make tests tests/contract ") == 5
+    assert heard.count("README_TESTS=make tests tests/contract tests/lint tests/unit --ignore=tests/lint/") == 1
+    left_out = re.findall(r" --ignore=(\S+)", heard)
+    assert left_out and [name for name in left_out if not (ROOT / name).is_file()] == [], "what is left out is there"
 
 
 def test_one_red_run_makes_all_of_it_red(tmp_path: Path) -> None:
