@@ -129,14 +129,15 @@ def select(glob: str, pairs: Pairs) -> Pairs:
 
 
 def about(fakes: tuple[Fake, ...], pairs: Pairs, everything: Pairs) -> tuple[Fake, ...]:
-    """Mutants that the selected promises are about, and every other subject: a selection asks no more than it has."""
+    """Returns the mutants that the selected promises are about. Others are kept where a selected promise asks them."""
     for_good = any(promise.topic not in STANDING for promise, _ in pairs)
+    for_mute = any(promise.call is None for promise, _ in pairs)
     left_out = {promise.id for promise, _ in everything} - {promise.id for promise, _ in pairs}
     kept = [(fake, tuple(name for name in fake.caught_by if name not in left_out)) for fake in fakes]
     return tuple(
         msgspec.structs.replace(fake, caught_by=names)
         for fake, names in kept
-        if names or fake.kind == "mute" or (fake.kind == "good" and for_good)
+        if names or (fake.kind == "mute" and for_mute) or (fake.kind == "good" and for_good)
     )
 
 

@@ -372,6 +372,7 @@ OFFERS: Final[Dict[str, Callable[[], object]]] = {  # noqa: UP006
     "remount": lambda: _either(lambda: do_remount("", {}), lambda: do_remount("", {"user": True})),
     "devices": lambda: _some(lasting(devices()) - KNOWN_DEVICES),
     "typing": _typed,
+    "x86-64": lambda: _some(os.uname().machine == "x86_64"),
 }
 
 

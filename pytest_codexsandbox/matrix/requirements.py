@@ -44,6 +44,7 @@ OFFERS: Final = {
     "kernel:segment": "no memory can be shared by number here, even without a sandbox",
     "kernel:typing": "the kernel lets this user type into no terminal here, even without a sandbox",
     "kernel:key": "no key can be kept here, even without a sandbox",
+    "kernel:x86-64": "the machine code of this promise is for x86-64, and this kernel is for another machine",
 }
 NEEDS_LINUX: Final = (
     'needs Linux: docker run --rm -it -v "$PWD":/work -w /work python:3.12 '

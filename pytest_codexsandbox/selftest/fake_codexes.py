@@ -300,7 +300,10 @@ PROCESSES: Final = (
     *(
         mutant(f"trusts-{name}", f"runs {name} without a sandbox", f"process.{topic}-is-confined",
                flaws=(f"unconfined:{name}",))
-        for name, topic in {"sh": "shell", "bash": "bash", "run-me": "script", "cp": "copy", "git": "git"}.items()
+        for name, topic in {
+            "sh": "shell", "bash": "bash", "run-me": "script", "run-static": "static-program",
+            "cp": "copy", "git": "git",
+        }.items()
     ),
     mutant("ignores-broken-pipes", "runs the command with SIGPIPE ignored", "process.program-signals-as-outside",
            flaws=("signals:pipe",)),

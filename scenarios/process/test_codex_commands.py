@@ -9,6 +9,25 @@ OUTSIDE = "@OUTSIDE@/@NAME@"  # what a call with a command of its own must try t
 INSIDE = "@WORKSPACE@/made-inside"
 TWO_FILES = 'echo let through > "$1"; echo made > "$2"; test ! -e "$1"'
 SCRIPT = "@WORKSPACE@/run-me"
+STATIC = "@WORKSPACE@/run-static"
+# An ELF file for x86-64 with one segment and no interpreter: the kernel starts it without a loader. It does
+# open(argv[1], O_WRONLY|O_CREAT|O_TRUNC, 0o444), the same with argv[2], and exit(0). Each byte is ASCII, so it is text.
+STATIC_PROGRAM = (
+    bytes.fromhex(
+        "7f454c46 02010100 0000000000000000"  # 64 bits, little endian
+        "0200 3e00 01000000 7800400000000000"  # an executable for x86-64; it begins at 0x400078
+        "4000000000000000 0000000000000000 00000000 4000 3800 0100 0000 0000 0000"  # one program header of 56 bytes
+        "01000000 05000000 0000000000000000"  # to load, readable and executable, from the beginning of the file
+        "0000400000000000 0000400000000000 0001000000000000 0001000000000000 0010000000000000"  # 256 bytes at 0x400000
+        "59 5f 5f"  # pop rcx, rdi, rdi: the count of arguments, the program's own name, the first file
+        "6841020000 5e 6824010000 5a"  # push 0x241; pop rsi; push 0o444; pop rdx
+        "6a02 58 0f05"  # push 2; pop rax; syscall
+        "5f 6a02 58 0f05"  # pop rdi: the second file
+        "6a3c 58 6a00 5f 0f05"  # push 60; pop rax; push 0; pop rdi; syscall
+    )
+    .ljust(256, b"\0")
+    .decode("ascii")
+)
 # The refusal of the write outside is not this promise's finding: its error output goes nowhere.
 SIGNALS = 'grep "^Sig[BI]" /proc/self/status > "$2"; { echo let through > "$1"; } 2> /dev/null; test ! -e "$1"'
 # The control runs without a sandbox: git obeys no settings there but its own words, and looks for no repository above.
@@ -80,6 +99,31 @@ def test_a_script_of_the_workspace_is_confined(trial: Trial) -> None:
 
     Source: Codex documentation, sandbox modes: they hold for every command.
     Control: without a sandbox the same script writes both files.
+    """
+    trial.confined(act="inside", made=INSIDE)
+
+
+@promise(
+    "process.static-program-is-confined",
+    kind="boundary",
+    severity="critical",
+    source=SOURCE,
+    policies=(WORKSPACE_WRITE,),
+    requires=("kernel:x86-64",),
+    acts={
+        "inside": Act(
+            verb="write",
+            path=INSIDE,
+            given=(Given(kind="file", path=STATIC, content=STATIC_PROGRAM, mode=0o755),),
+        )
+    },
+    call=Call(argv=("./run-static", OUTSIDE, INSIDE)),
+)
+def test_a_static_program_is_confined(trial: Trial) -> None:
+    """A program of the workspace without a dynamic loader, in machine code, writes in the workspace and not outside.
+
+    Source: Codex documentation, sandbox modes: they hold for every command.
+    Control: without a sandbox the same program makes both files.
     """
     trial.confined(act="inside", made=INSIDE)
 

@@ -50,6 +50,13 @@ def test_a_bad_subject_that_is_caught_and_a_good_one_that_passes_are_no_fault(
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_a_selection_that_a_subject_is_not_asked_leaves_it_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--only", "process.static-program-is-confined", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["promises"] == {"process.static-program-is-confined": ["trusts-run-static"]}
+    assert [row["name"] for row in told["subjects"]] == ["good", "trusts-run-static"]
+
+
 def test_it_fails_when_a_promise_is_weakened(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
