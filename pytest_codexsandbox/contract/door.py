@@ -30,7 +30,7 @@ WRITE = {"contract.door/write": Act(verb="write", path=OLD.path, params={"data":
 VARIABLES = {"contract.door/variables": Act(verb="variables")}
 OF_THE_SANDBOX = ("CODEX_SANDBOX_NETWORK_DISABLED", "PWD")
 OF_THE_HARNESS = (
-    "CODEXSANDBOX_SCOPE",
+    "AREA_SCOPE",
     "LC_CTYPE",
 )  # the mark of our processes; Python sets the locale where there is none
 OPEN = {"contract.door/open": Act(verb="descriptors")}

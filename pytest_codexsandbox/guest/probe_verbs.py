@@ -105,7 +105,7 @@ def do_chown(path: str, params: Params) -> None:
 
 def do_setxattr(path: str, params: Params) -> None:
     at("setxattr")
-    os.setxattr(path, "user.codexsandbox", b"let through")
+    os.setxattr(path, "user.comment", b"let through")
 
 
 def do_fifo_write(path: str, params: Params) -> None:
@@ -356,11 +356,13 @@ def do_try_folder(path: str, params: Params) -> None:
 def make_a_file(folder: str) -> None:
     """Makes a file in a folder that is there, and removes it. Where the name is no folder, it is only there."""
     at("open")
-    name = os.path.join(folder, f"codexsandbox-{os.getpid()}-{os.urandom(4).hex()}")
+    name = os.path.join(folder, f"tmp-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except NotADirectoryError:
         raise FileExistsError(errno.EEXIST, "there, and no folder", folder) from None
+    except OSError as error:  # the name is random: the folder tells more
+        raise OSError(error.errno, error.strerror, folder) from None
     removed(os.unlink, name)
 
 

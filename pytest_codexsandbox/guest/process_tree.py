@@ -7,7 +7,7 @@ import os
 import signal
 from typing import Final, Iterable, NamedTuple  # noqa: UP035
 
-MARK: Final = "CODEXSANDBOX_SCOPE"  # in the environment of every command, and so of what it starts
+MARK: Final = "AREA_SCOPE"  # in the environment of every command, and so of what it starts
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _SIGKILL_BIT: Final = 1 << (signal.SIGKILL - 1)
 

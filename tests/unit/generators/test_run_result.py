@@ -123,7 +123,7 @@ def test_a_refusal_is_its_word_or_a_declared_exit_code() -> None:
 
 
 def test_the_last_start_of_codex_replaces_a_result() -> None:
-    env = {**GIVEN, "A": "b", "PWD": "/x", "_": "y", "CODEXSANDBOX_SCOPE": "z", "PATH": "/p", "CODEX_HOME": "/s/other"}
+    env = {**GIVEN, "A": "b", "PWD": "/x", "_": "y", "AREA_SCOPE": "z", "PATH": "/p", "CODEX_HOME": "/s/other"}
     del env["LANG"]
     told = of(launches=({"argv": ["--version"], "env": GIVEN}, {"argv": ["exec", "-c", "a=b", "do it"], "env": env}))
     assert told.argv == ("-c", "a=b")
