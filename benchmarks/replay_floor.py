@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.commands.scratch_dir import tell, workbench
-from pytest_codexsandbox.doors.support.placeholders import plan_word, read_plan_word
+from pytest_codexsandbox.doors.support.placeholders import plan_word, read_plan
 from pytest_codexsandbox.environments.host_facts import this_machine
 from pytest_codexsandbox.errors import HarnessError, InputError
 from pytest_codexsandbox.journal.store import read
@@ -172,7 +172,7 @@ class Paths:
         *words, nonce, plan = argv
         acts = {
             str(act["id"]): Act(verb=act["verb"], path=self.text(act["path"]), params=self.value(act["params"]))
-            for act in read_plan_word(plan)
+            for act in read_plan(plan)
         }
         return (*map(self.text, words), nonce, plan_word(acts))
 

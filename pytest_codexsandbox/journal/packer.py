@@ -33,7 +33,7 @@ from pytest_codexsandbox.model.redact import may_hold
 
 _NAMESPACE: Final = re.compile(rb'(?<=[a-z]:\[)[0-9]{6,}(?=\]")')
 _PORT: Final = re.compile(rb'(?<="HTTP":")[0-9]+(?=")|(?<="DNS":")[0-9]+(?=")')
-_PROBE_PLAN: Final = re.compile(r"[A-Za-z0-9+/]{100,}={0,2}")
+_PORT_OF_PLAN: Final = re.compile(rb'(?<=\\"port\\":\\")[0-9]+(?=\\")')
 _TABLES: Final = {"before": 0, "after": 1, "rows": 2, "readings": 3}  # members with numbers of their own
 _OTHERS: Final = 4  # the table of all others
 _GROUPS: Final = (  # members of an observation that change together; they join the rest where the first is empty
@@ -46,7 +46,13 @@ _LONG: Final = 256  # bytes of a member that does not share a part with others
 _OF_KEY: Final = ("cell", "door", "policy", "promise", "case")
 _OF_RECORD: Final = ("environment", "subject")
 _HOLE_OF: Final = {name: f"{OPEN}{name}{CLOSE}" for name in (*_OF_KEY, *_OF_RECORD)}  # a member of the line → its hole
-_SHOWN: Final = (*_OF_KEY, "attempt", "verdict", "direction", "diagnosis")  # members that stand in a result's line
+_SHARED: Final = ("cell", "door", "policy", *_OF_RECORD)  # members of a result that many results have alike
+_SHOWN: Final = ("promise", "case", "attempt", "verdict", "direction", "diagnosis")  # members that its line has itself
+_TEXTS: Final = rb'(?:[^{}"]|"[^"\\]*(?:\\.[^"\\]*)*"|\{"\$":\["[0-9a-f]+"\]\})*\}'  # the rest of an object of texts
+# Members that most records have alike, and the rows of evidence, of which few differ from record to record.
+_ALIKE: Final = re.compile(
+    rb'(?:(?<="key":)|(?<="started":))\{' + _TEXTS + rb'|(?<="calls":)\["[^\]]*\]|\{"claim":' + _TEXTS
+)
 _RECORD: Final = defaults_of(Record, Key, Evidence, Diagnosis, RemedyHere, Basis, Started)
 
 
@@ -107,8 +113,9 @@ class Packer:
 
     def _seen(self, name: str, value: Any, args: Arguments) -> bytes:
         match name:
-            case "argv" if value and _PROBE_PLAN.fullmatch(value[-1]):
-                return args.holed(encode((*value[:-1], "")))[:-3] + b'"%s"]' % args.hole(value[-1].encode())
+            case "argv" if value and value[-1].startswith("{"):  # the probe's plan: all calls of a battery have it
+                words, plan = (args.holed(encode(one)) for one in (value[:-1], value[-1:]))
+                return refer(self._store.part(words), self._store.part(args.replaced(_PORT_OF_PLAN, plan)))
             case "readings":
                 return args.replaced(_NAMESPACE, args.holed(encode(value)))
             case "world":
@@ -120,19 +127,22 @@ class Packer:
     # ---- results
     def _result(self, line: ResultLine) -> bytes:
         record = line.record
-        ids = dict.fromkeys((*record.calls, *(row.call for row in record.evidence)))
+        started = record.basis.started if record.basis is not None else None
+        named = (*record.calls, *(row.call for row in record.evidence), started.call if started is not None else "")
+        ids = dict.fromkeys(call for call in named if call)
         among = (line.door, line.policy, *ids)
         if (words := self._calls.get(among)) is None:
             words = self._calls[among] = Words(
                 {word: held for call in ids for word, held in self._words_in(call, line).items()}
             )
         args = Arguments(1, words)
-        if record.repro:  # each has a name of its own
-            record = replace(record, repro=args.hole(_inner(record.repro)).decode())
+        # Each repro has a name of its own, and each worker its number.
+        own = {name: text for name in ("repro", "worker") if (text := getattr(record, name))}
+        record = replace(record, **{name: args.hole(_inner(text)).decode() for name, text in own.items()})
         record = _without_members_of(line, record)
         holed = args.holed(encode(record))
         names = self._store.parts(holed, 0, args, lambda: self._record(record, holed, args))
-        more = b'{"environment":%s,"subject":%s}' % (encode(line.environment), encode(line.subject))
+        more = b"{%s}" % b",".join(b'"%s":%s' % (name.encode(), encode(getattr(line, name))) for name in _SHARED)
         shown = [b',"%s":%s' % (name.encode(), encode(value)) for name, value in _set(line) if name in _SHOWN]
         return b'{"line":"result"%s,"record":%s,"$":%s,"args":%s}' % (
             *(b"".join(shown), refer(*names), refer(*self._store.parts(more, 0, args))[5:-1], args.encoded()),
@@ -154,15 +164,16 @@ class Packer:
         remedies."""
         found = record.diagnosis
         if found is None:
-            return self._store.shortened(_RECORD.sub(b"", holed))
-
-        def bare(value: Diagnosis | Record) -> bytes:
-            return self._store.shortened(args.holed(_RECORD.sub(b"", encode(value))))
-
+            return self._bare(holed)
         long = {name: getattr(found, name) for name in ("ways", "remedies") if getattr(found, name)}
         held = b"".join(b',"%s":%s' % (name.encode(), self._short(value, args)) for name, value in long.items())
-        own = self._store.short(bare(replace(found, ways=(), remedies=()))[:-1] + held + b"}")
-        return bare(replace(record, diagnosis=None))[:-1] + b',"diagnosis":%s}' % own
+        own = self._bare(args.holed(encode(replace(found, ways=(), remedies=()))))
+        own = self._store.short(own[:-1] + held + b"}")
+        return self._bare(args.holed(encode(replace(record, diagnosis=None))))[:-1] + b',"diagnosis":%s}' % own
+
+    def _bare(self, value: bytes) -> bytes:
+        """Returns an encoded record or diagnosis without defaults and without what others have alike."""
+        return self._store.apart(_ALIKE, self._store.shortened(_RECORD.sub(b"", value)))
 
     def _short(self, value: Any, args: Arguments) -> bytes:
         return self._store.short(args.holed(encode(value)))
@@ -237,7 +248,7 @@ def _words_of(seen: Observation) -> tuple[dict[bytes, Pieces], list[bytes], list
     nonce, spaces = _inner(seen.nonce), [_inner(text) for text in _namespaces(seen)]
     world = seen.world
     if world is None:
-        return {nonce: ((True, nonce),)}, [nonce, b"", b""], [b"", b"", b"", b"", *spaces]
+        return {nonce: ((True, nonce),)}, [nonce, b""], [b"", b"", b"", b"", *spaces]
     above, name = os.path.split(world.folder)
     run = world.id.removesuffix(name)
     place, own, first = (True, _inner(above)), (True, _inner(name)), (True, _inner(run))
@@ -248,9 +259,8 @@ def _words_of(seen: Observation) -> tuple[dict[bytes, Pieces], list[bytes], list
         _inner(world.id): (first, own) if run != world.id else (first,),
         nonce: ((True, nonce),),
     }
-    plan = seen.argv[-1] if seen.argv and _PROBE_PLAN.fullmatch(seen.argv[-1]) else ""
     ports = [_inner(world.values.get(port, "")) for port in ("HTTP", "DNS")]
-    return words, [nonce, own[1], plan.encode()], [place[1], first[1], *ports, *spaces]
+    return words, [nonce, own[1]], [place[1], first[1], *ports, *spaces]
 
 
 def _namespaces(seen: Observation) -> list[str]:

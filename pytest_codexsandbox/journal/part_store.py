@@ -23,11 +23,12 @@ _SHORTEST: Final = 4  # characters of a word that becomes an argument
 _INSIDE: Final = frozenset(
     (b"", b"\\", OPEN.encode()[-1:], *(b"%c" % one for one in string.ascii_letters.encode() + b"0123456789"))
 )
+_NUL: Final = b"\\u0000"  # a whole escape, which parts the words of a command line in /proc
 _NO_TEXT: Final = re.compile(rb"[0-9.eE+-]+|true|false|null")
 
 # A member that is a long text, or a list of several texts. A quote inside a text is escaped.
 _LONG: Final = re.compile(
-    rb'(?<=[,{])"([a-z_]+)":("(?=[^"]{60})[^"\\]*(?:\\.[^"\\]*)*"|\["[^"\\]*"(?:,"[^"\\]*"){3,}\])(?=[,}])'
+    rb'(?<=[,{])"([a-z_]+)":("(?=(?:[^"\\]|\\.){60})[^"\\]*(?:\\.[^"\\]*)*"|\["[^"\\]*"(?:,"[^"\\]*"){3,}\])(?=[,}])'
 )
 
 Pieces = tuple[tuple[bool, bytes], ...]
@@ -55,8 +56,8 @@ def default(field: msgspec.structs.FieldInfo) -> Any:
 class Words:
     """Words that differ from call to call.
 
-    A word counts where no letter, digit, backslash or bracket of a hole stands before it. So it never begins inside an
-    escape of JSON. A word that could be a number of JSON is left alone.
+    A word counts where no letter, digit, backslash or bracket of a hole stands before it, or where a NUL does. So it
+    never begins inside an escape of JSON. A word that could be a number of JSON is left alone.
     """
 
     def __init__(self, pieces: Mapping[bytes, Pieces]) -> None:
@@ -104,7 +105,7 @@ class Arguments:
         first, *others = value.split(word)
         found, before = [first], first
         for after in others:
-            if before[-1:] in _INSIDE and (before or len(found) > 1):
+            if before[-1:] in _INSIDE and (before or len(found) > 1) and not before.endswith(_NUL):
                 found += [word, after]
             else:
                 if not holes:
@@ -136,6 +137,7 @@ class PartStore:
         self._suspects: set[str] = set()  # ids of parts with a hint of a credential, in themselves or in their parts
         self._digests: dict[str, str] = {}  # id of a part → digest of its value
         self._known: dict[tuple[int, int, bytes], tuple[str, ...]] = {}  # table, place, value without numbers → parts
+        self._apart: dict[bytes, str] = {}  # value → its part, of those that many parts refer to
         self._bases: dict[tuple[Any, ...], list[tuple[str, list[bytes]]]] = {}
 
     def part(self, value: bytes) -> str:
@@ -166,7 +168,18 @@ class PartStore:
 
     def shortened(self, value: bytes) -> bytes:
         """Returns an encoded object with a reference in place of each long text in it."""
-        return _LONG.sub(lambda found: b'"%s":%s' % (found[1], refer(self.part(found[2]))), value)
+        return _LONG.sub(lambda found: b'"%s":{"$":["%s"]}' % (found[1], self.part(found[2]).encode()), value)
+
+    def apart(self, pattern: re.Pattern[bytes], value: bytes) -> bytes:
+        """Returns an encoded value with a reference in place of each match, which is a value itself."""
+
+        def reference(found: re.Match[bytes]) -> bytes:
+            if (name := self._apart.get(found[0])) is None:
+                name = self._apart[found[0]] = self.part(found[0])
+            self._referred.add(name)
+            return b'{"$":["%s"]}' % name.encode()
+
+        return pattern.sub(reference, value)
 
     def parts(
         self, value: bytes, table: int, args: Arguments, smaller: Callable[[], bytes] | None = None

@@ -18,7 +18,10 @@ _ABOUT: Final = (
     "resolved, and lines of schema 1, fit as well."
 )
 # Members that may stand in a part to which the line's own "$" refers.
-_IN_PARTS: Final = {"CallLine": ("environment", "subject", "cell"), "ResultLine": ("environment", "subject")}
+_IN_PARTS: Final = {
+    "CallLine": ("environment", "subject", "cell"),
+    "ResultLine": ("environment", "subject", "cell", "door", "policy"),
+}
 _ID: Final = {"type": "string", "pattern": "^[0-9a-f]{12,64}$"}
 _SUM: Final = {"type": "string", "pattern": "^[0-9a-f]{8}$", "description": "over all bytes of the file before it"}
 _IDS: Final = {"type": "array", "items": _ID, "minItems": 1}

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from benchmarks.replay_floor import Floor, Paths, command_of, replayable, replayed
-from pytest_codexsandbox.doors.support.placeholders import plan_word, read_plan_word
+from pytest_codexsandbox.doors.support.placeholders import plan_word, read_plan
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.act import Act, Given
 from pytest_codexsandbox.model.journal_lines import CallLine
@@ -90,7 +90,7 @@ def test_folders_ports_and_names_become_those_of_the_new_world() -> None:
     assert command.env == {"HOME": "/here/e/w7b/home", "TMPDIR": "/here/e/tmp"}
     assert command.argv[2] == 'roots=["/here/e/w7b/root0"]'
     assert command.argv[-3:-1] == ("/here/e/probe.py", "nonce")
-    write, http = read_plan_word(command.argv[-1])
+    write, http = read_plan(command.argv[-1])
     assert write["path"] == "/here/e/w7b/workspace/tmp-w7b-a-write"
     assert write["params"] == {"data": "4711 is no port here"}
     assert http["params"] == {"port": "815", "token": "tmp-w7b-a-http"}

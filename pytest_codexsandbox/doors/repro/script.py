@@ -15,7 +15,7 @@ import msgspec
 from pytest_codexsandbox.doors.repro import caller, container_entry, setup, shared_dirs
 from pytest_codexsandbox.doors.repro.paths import Paths, remark
 from pytest_codexsandbox.doors.repro.shell_commands import in_words, listener_of
-from pytest_codexsandbox.doors.support.placeholders import fill_act, looked_at, read_plan_word
+from pytest_codexsandbox.doors.support.placeholders import fill_act, looked_at, read_plan
 from pytest_codexsandbox.model.act import Act, Call, Given, Launch
 from pytest_codexsandbox.model.base_acts import CONFIGURED, FORBIDDEN
 from pytest_codexsandbox.model.observation import Observation
@@ -130,7 +130,7 @@ def _chosen(observation: Observation, acts: Mapping[str, Act] | None, paths: Pat
         asked["id"]: Act(
             verb=asked["verb"], path=asked["path"], params=asked["params"], given=observation.given.get(asked["id"], ())
         )
-        for asked in read_plan_word(observation.argv[-1])
+        for asked in read_plan(observation.argv[-1])
     }
     became = {act_id: act for act_id, act in known.items() if act.verb == "become"}
     return known if acts is None else became or {FORBIDDEN: known[FORBIDDEN]}

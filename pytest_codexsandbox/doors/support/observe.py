@@ -19,6 +19,7 @@ from pytest_codexsandbox.doors.support.placeholders import (
     in_order,
     looked_at,
     name_word,
+    plan_text,
     plan_word,
 )
 from pytest_codexsandbox.errors import HarnessError, Unavailable
@@ -246,7 +247,7 @@ class _Take:
     def _argv(self) -> tuple[str, ...]:
         """Returns the command as it was run, without credentials; those in the probe's plan are removed as well.
 
-        The other words of the probe must stay as they are.
+        The plan is unpacked. The other words of the probe must stay as they are.
         """
         words, own = self._command.argv, len(self._command.probe_argv)
         if not own:
@@ -254,7 +255,7 @@ class _Take:
         kept = {
             act_id: msgspec.structs.replace(act, params=_without(act.params)) for act_id, act in self._filled.items()
         }
-        probe = (*words[-own:][:PLAN_AT], plan_word(kept))
+        probe = (*words[-own:][:PLAN_AT], plan_text(kept))
         return (*redact_words(words[:-own]), *probe, *map(_shortened, words[-own:][PLAN_AT + 1 :]))
 
     def _survey(self) -> OutsideView:

@@ -83,17 +83,23 @@ def fill_launch(world: World, launch: Launch) -> Launch:
 
 def plan_word(filled: Mapping[str, Act]) -> str:
     """Returns the PLAN argument of the probe."""
-    acts = [{"id": act_id, "verb": a.verb, "path": a.path, "params": a.params} for act_id, a in filled.items()]
-    word = base64.b64encode(zlib.compress(msgspec.json.encode({"acts": acts}), 9)).decode()
+    word = base64.b64encode(zlib.compress(plan_text(filled).encode(), 9)).decode()
     if len(word) >= ONE_WORD:
         raise InputError(
-            f"the plan of {len(acts)} acts has {len(word)} bytes; one argument of a command may have {ONE_WORD - 1}",
+            f"the plan of {len(filled)} acts has {len(word)} bytes; one argument of a command may have {ONE_WORD - 1}",
             next_step="give some promises a call of their own, or make what they write shorter",
         )
     return word
 
 
-def read_plan_word(word: str) -> list[dict[str, Any]]:
-    """Returns the acts of a PLAN argument."""
-    acts: list[dict[str, Any]] = msgspec.json.decode(zlib.decompress(base64.b64decode(word)))["acts"]
+def plan_text(filled: Mapping[str, Act]) -> str:
+    """Returns a PLAN argument unpacked, which is how an observation keeps it: JSON that a reader can read."""
+    acts = [{"id": act_id, "verb": a.verb, "path": a.path, "params": a.params} for act_id, a in filled.items()]
+    return msgspec.json.encode({"acts": acts}).decode()
+
+
+def read_plan(word: str) -> list[dict[str, Any]]:
+    """Returns the acts of a PLAN argument, packed or unpacked. Journals of schema 1 have it packed."""
+    text = word.encode() if word.startswith("{") else zlib.decompress(base64.b64decode(word))
+    acts: list[dict[str, Any]] = msgspec.json.decode(text)["acts"]
     return acts

@@ -9,7 +9,7 @@ import pytest
 from pytest_codexsandbox.doors.controls import UnconfinedDoor
 from pytest_codexsandbox.doors.sandbox_cli import SandboxDoor
 from pytest_codexsandbox.doors.support.observe import TEXT_LIMIT, observe
-from pytest_codexsandbox.doors.support.placeholders import read_plan_word
+from pytest_codexsandbox.doors.support.placeholders import read_plan
 from pytest_codexsandbox.errors import HarnessError
 from pytest_codexsandbox.model.act import Act, Call, Given
 from pytest_codexsandbox.model.base_acts import FORBIDDEN, PERMITTED, SEARCHED
@@ -27,7 +27,7 @@ TOKEN = "sk-" + "Ab1" * 12
 
 def talk(command: Command, *, value: str = "", after: bytes = b"") -> bytes:
     """What a good probe prints for the plan that it was given."""
-    acts = [act["id"] for act in read_plan_word(command.probe_argv[-1])]
+    acts = [act["id"] for act in read_plan(command.probe_argv[-1])]
     rows = [{"row": {"act": act, "ok": True, "value": value}} for act in acts]
     said = [{"ready": {"pid": 2}}, *rows, {"done": len(acts)}]
     return "".join(f"\x1ecx:{command.probe_nonce}:{json.dumps(one)}\n" for one in said).encode() + after
@@ -51,7 +51,8 @@ def test_the_probe_is_held_by_its_nonce_and_known_by_its_words() -> None:
     assert command.stdin == b""
     assert list(seen.rows) == [FORBIDDEN, PERMITTED, "a.b/w"] and seen.finished and seen.ready and not seen.error
     assert (seen.id, seen.door, seen.policy) == (f"sandbox-workspace-write-{seen.nonce}", "sandbox", WORKSPACE_WRITE)
-    assert seen.argv == command.argv and seen.seconds == 0.5 and seen.world == environment.worlds[0]
+    assert seen.argv[:-1] == command.argv[:-1] and read_plan(seen.argv[-1]) == read_plan(command.argv[-1])
+    assert seen.argv[-1].startswith("{") and seen.seconds == 0.5 and seen.world == environment.worlds[0]
 
 
 NO_ROOM = b"failed to create registry: No space left on device (os error 28)\n"
@@ -165,7 +166,7 @@ def test_every_copy_has_a_world_and_a_nonce_of_its_own() -> None:
     environment = ScriptedEnvironment(good())
     seen = observe(SandboxDoor(), environment, FakeSubject(), POLICY, {"a.b/w": WRITE}, Call(copies=3))
     assert len({one.nonce for one in seen}) == len({one.world.id for one in seen if one.world}) == 3
-    assert [one.argv for one in seen] == [command.argv for command in environment.commands]
+    assert [one.argv[:-1] for one in seen] == [command.argv[:-1] for command in environment.commands]
     assert environment.cleared == environment.worlds
 
 
@@ -176,7 +177,7 @@ def test_each_start_has_names_of_its_own_in_the_same_world() -> None:
     (world,) = environment.worlds
     assert [one.world for one in seen] == [world] * 3 and environment.cleared == [world]
     assert len({one.nonce for one in seen}) == 3 and len(environment.commands) == 3
-    plans = [read_plan_word(command.probe_argv[-1]) for command in environment.commands]
+    plans = [read_plan(command.probe_argv[-1]) for command in environment.commands]
     names = [plan[-1]["params"]["token"] for plan in plans]
     assert names == ["tmp-w1-a-b-w", "tmp-w1-2-a-b-w", "tmp-w1-3-a-b-w"]
     assert {f"/run folder/w1/workspace/{name}" for name in names} <= set(environment.known)
@@ -291,7 +292,7 @@ def test_credentials_in_a_users_command_do_not_hide_in_the_plan() -> None:
     environment = ScriptedEnvironment(good())
     argv = ["curl", "-H", f"Authorization: Bearer {TOKEN}", "@HOME@/x"]
     seen = one(environment, {"user/run": Act(verb="become", params={"argv": argv})})
-    ran, kept = (read_plan_word(words[-1])[-1]["params"]["argv"] for words in (environment.commands[0].argv, seen.argv))
+    ran, kept = (read_plan(words[-1])[-1]["params"]["argv"] for words in (environment.commands[0].argv, seen.argv))
     assert TOKEN in ran[2]
     assert "Ab1Ab1" not in kept[2]
     assert kept[3] == ran[3] == "/run folder/w1/home/x"

@@ -8,7 +8,7 @@ from pytest_codexsandbox.doors.support.placeholders import (
     in_order,
     looked_at,
     plan_word,
-    read_plan_word,
+    read_plan,
 )
 from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.model.act import Act, Call, Given
@@ -63,7 +63,7 @@ def test_both_ends_of_a_rename_are_looked_at_and_the_target_of_a_symlink_is_not(
 
 def test_a_plan_can_be_read_back() -> None:
     acts = {"a/b": Act(verb="write", path="/ä", params={"data": "\x00"})}
-    assert read_plan_word(plan_word(acts)) == [{"id": "a/b", "verb": "write", "path": "/ä", "params": {"data": "\x00"}}]
+    assert read_plan(plan_word(acts)) == [{"id": "a/b", "verb": "write", "path": "/ä", "params": {"data": "\x00"}}]
 
 
 def test_sixty_acts_are_far_from_the_limit_of_one_word() -> None:
