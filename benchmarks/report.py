@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from pytest_codexsandbox import __version__
 from pytest_codexsandbox.harness import replay
 from pytest_codexsandbox.journal import exit_code
 from pytest_codexsandbox.journal.store import JournalWriter
@@ -33,12 +34,12 @@ from pytest_codexsandbox.model.journal_lines import (
     SubjectLine,
 )
 from pytest_codexsandbox.model.ledger import count, settle
-from pytest_codexsandbox.model.plan_content import content_digest
+from pytest_codexsandbox.model.plan_content import asks_digest, content_digest, plan_digest
 from pytest_codexsandbox.registry import data_folder
 
 RUN: Final = Path(__file__).resolve().parents[1] / "tests" / "golden" / "journals" / "promises.ndjson.gz"
 COPIES: Final = 334  # of a run with 60 results in 3 cells
-_PLACE: Final = "debian-12~host~local"
+_DISTRO: Final = "debian-12"  # of a cell, also in the id of its environment
 _CALL: Final = re.compile(r"(?<=-)[0-9a-f]{16}(?=\")")  # the end of a call's id
 
 
@@ -47,7 +48,7 @@ def write(folder: Path, *, copies: int = COPIES) -> Path:
     text = gzip.decompress(RUN.read_bytes()).decode()
     made = [_decoded(_copied(text, number)) for number in range(copies)]
     run, plan = next(line for line in made[0] if isinstance(line, RunLine)), _plan(made)
-    writer = JournalWriter.open(folder, run)
+    writer = JournalWriter.open(folder, replace(run, product=f"codexsandbox {__version__}"))
     writer.write(plan)
     subjects = [line for line in made[0] if isinstance(line, SubjectLine)]
     rest = [line for one in made for line in one if not isinstance(line, RunLine | PlanLine | SubjectLine | EndLine)]
@@ -62,7 +63,7 @@ def _copied(text: str, number: int) -> str:
     def another(call: re.Match[str]) -> str:
         return hashlib.sha256(f"{number} {call[0]}".encode()).hexdigest()[:16]
 
-    return _CALL.sub(another, text.replace(_PLACE, f"{_PLACE}-{number}"))
+    return _CALL.sub(another, text.replace(_DISTRO, f"{_DISTRO}.{number}"))
 
 
 def _decoded(text: str) -> list[Line]:
@@ -71,14 +72,18 @@ def _decoded(text: str) -> list[Line]:
 
 def _plan(made: list[list[Line]]) -> PlanLine:
     plans = [line for one in made for line in one if isinstance(line, PlanLine)]
-    today = replay.digests(promises(data_folder("scenarios")))
+    shipped = promises(data_folder("scenarios"))
+    today, asks = replay.digests(shipped), {promise.id: asks_digest(promise) for promise, _ in shipped}
     plan = replace(
         plans[0],
         cells=tuple(cell for plan in plans for cell in plan.cells),
         keys=tuple(key for plan in plans for key in plan.keys),
         not_applicable={key: why for plan in plans for key, why in plan.not_applicable.items()},
-        promises=tuple(replace(row, asked=today.get(row.id, "")) for row in plans[0].promises),
+        promises=tuple(
+            replace(row, asked=today.get(row.id, ""), asks=asks.get(row.id, "")) for row in plans[0].promises
+        ),
     )
+    plan = replace(plan, digest=plan_digest(plan.keys, {row.id: row.asks for row in plan.promises}))
     return replace(plan, content=content_digest(plan))
 
 

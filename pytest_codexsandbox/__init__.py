@@ -1,3 +1,3 @@
 """A pytest plugin and conformance harness for the sandbox of the OpenAI Codex CLI."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

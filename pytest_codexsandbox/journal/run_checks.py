@@ -19,19 +19,18 @@ PLAN_CHANGED: Final = "the plan does not fit its digest"
 def has_traces(journal: ReadJournal) -> bool:
     """Checks for members that came together with the basis of results. A version that writes one of them writes all."""
     plan = journal.plan
-    rows = any(row.policies or row.cases or row.requires or row.asked for row in plan.promises)
+    rows = any(row.policies or row.cases or row.requires or row.asks or row.asked for row in plan.promises)
     found = plan.content or plan.expectations or rows or any(cell.release for cell in plan.cells)
     return bool(found) or (journal.end is not None and journal.end.others is not None)
 
 
 def plan_faults(journal: ReadJournal, *, is_new: bool) -> Iterator[str]:
     plan = journal.plan
-    if is_new and content_digest(plan) != plan.content:
+    if not is_new:
+        return
+    if content_digest(plan) != plan.content:
         yield PLAN_CHANGED
-    elif (
-        any(row.asks for row in plan.promises)
-        and plan_digest(plan.keys, {row.id: row.asks for row in plan.promises}) != plan.digest
-    ):
+    elif plan_digest(plan.keys, {row.id: row.asks for row in plan.promises}) != plan.digest:
         yield f"{PLAN_CHANGED}: digest"
 
 

@@ -4,7 +4,9 @@ import copy
 import gzip
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -12,22 +14,25 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_codexsandbox import __version__
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.harness import replay
 from pytest_codexsandbox.journal import exit_code
-from pytest_codexsandbox.matrix import expectations
-from pytest_codexsandbox.matrix.scenario_index import promises
-from pytest_codexsandbox.model.journal_lines import EnvironmentLine, OtherFailures, PlanLine
+from pytest_codexsandbox.journal.running_sum import resealed
+from pytest_codexsandbox.matrix import expectations, shipped_promises
+from pytest_codexsandbox.matrix.shipped_promises import declared
+from pytest_codexsandbox.model.journal_lines import SCHEMA, EnvironmentLine, OtherFailures, PlanLine
 from pytest_codexsandbox.model.ledger import ReadJournal, count, settle
-from pytest_codexsandbox.model.plan_content import content_digest
-from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.plan_content import asks_digest, content_digest, plan_digest
+from pytest_codexsandbox.model.plan_key import Key, keys_digest
 from pytest_codexsandbox.model.record import Record
-from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.reports.headlines import contradiction
 
 Line = dict[str, Any]
 FOLDER: Final = Path(__file__).parents[2] / "golden" / "journals"
 NAMES: Final = ("promises", "generators")
+TODAY: Final = f"codexsandbox {__version__}"
+OLD: Final = "codexsandbox 0.1.0"  # the last version that wrote schema 1
 GREEN_FROM: Final = ("violates", "broken", "stale", "blocked", "unconfined", "expected", "n/a", "conforms")
 
 
@@ -39,9 +44,11 @@ def lines(name: str) -> list[Line]:
 def _lines(name: str) -> list[Line]:
     with gzip.open(FOLDER / f"{name}.ndjson.gz", "rt", encoding="utf-8") as file:
         found = [json.loads(line) for line in file]
-    today = replay.digests(promises(data_folder("scenarios")))
+    one(found, "run").update(schema=SCHEMA, product=TODAY)
+    today = replay.digests(shipped_promises.pairs())
     for row in one(found, "plan")["promises"]:
-        row["asked"] = today.get(row["id"], "")
+        own = declared().get(row["id"])
+        row |= {"asked": today.get(row["id"], ""), "asks": asks_digest(own) if own is not None else "0" * 16}
     return sealed(found)
 
 
@@ -65,18 +72,21 @@ def key_of(line: Line) -> Key:
 
 
 def sealed(found: list[Line]) -> list[Line]:
-    """Makes the digest of the plan fit its content."""
+    """Makes the digests of the plan fit its content."""
     plan = one(found, "plan")
+    asks = {row["id"]: row["asks"] for row in plan["promises"]}
+    plan["digest"] = plan_digest(msgspec.convert(plan["keys"], tuple[Key, ...]), asks)
     plan["content"] = content_digest(msgspec.convert(plan, PlanLine))
     return found
 
 
 def of_an_earlier_version(found: list[Line]) -> list[Line]:
     """Takes out what the judge had, and all that came together with it."""
+    one(found, "run").update(schema=1, product=OLD)
     plan = one(found, "plan")
     plan.pop("content"), plan.pop("expectations"), one(found, "end").pop("others")
     for promise in plan["promises"]:
-        promise |= {"policies": [], "cases": [], "requires": [], "asked": ""}
+        promise |= {"policies": [], "cases": [], "requires": [], "asks": "", "asked": ""}
     for cell in plan["cells"]:
         cell.pop("release", "")
     for line in results(found):
@@ -110,8 +120,21 @@ def say(line: Line, verdict: str, direction: str = "", **changed: Any) -> None:
 
 
 def read(found: list[Line], path: Path) -> ReadJournal:
-    path.write_text("".join(json.dumps(line) + "\n" for line in found), encoding="utf-8")
+    write(found, path)
     return replay.read(path)
+
+
+def write(found: list[Line], path: Path) -> None:
+    """Writes the lines, without parts. In schema 2, the digest of the keys, the line counts and the sums fit."""
+    if not found or found[0].get("schema") != SCHEMA:
+        path.write_text("".join(json.dumps(line) + "\n" for line in found), encoding="utf-8")
+        return
+    counted = Counter[str](str(line.get("line")) for line in found if line.get("line") != "end")
+    more: dict[str, Line] = {"end": {"lines": counted}}
+    with suppress(msgspec.ValidationError, KeyError, StopIteration):  # an edit may have left no plan
+        more["plan"] = {"keys_digest": keys_digest(msgspec.convert(one(found, "plan")["keys"], tuple[Key, ...]))}
+    whole = ({"plain": True, **line, **more.get(str(line.get("line")), {})} for line in found)
+    path.write_bytes(resealed(json.dumps(line).encode() for line in whole))
 
 
 def made_greener(before: ReadJournal, found: list[Line], path: Path) -> str:
