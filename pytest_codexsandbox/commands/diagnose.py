@@ -31,7 +31,7 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Diagnosis, Record
 from pytest_codexsandbox.model.verdict import SIGNS, WORST_FIRST, Verdict
 from pytest_codexsandbox.reports.escape import visible
-from pytest_codexsandbox.reports.headlines import contradiction, incomplete, not_rejudged, not_replayed
+from pytest_codexsandbox.reports.headlines import believed, contradiction, incomplete, not_rejudged
 from pytest_codexsandbox.reports.merged_remedies import merged
 from pytest_codexsandbox.reports.path_masking import private
 
@@ -168,7 +168,7 @@ def _ending(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[str]
 
 def _believed(journal: ReadJournal) -> Iterator[str]:
     """Yields how many results, and rows of how many promises, were not derived again."""
-    yield from filter(None, (not_rejudged(journal), *not_replayed(journal)))
+    yield from filter(None, (not_rejudged(journal), *believed(journal, journal.states())))
 
 
 def _groups(journal: ReadJournal, red: Iterable[Record], known: Sequence[Fingerprint]) -> list[Group]:

@@ -1,6 +1,7 @@
 """Replay: makes the rows of a journal's results again, by asking the same scenarios about the recorded calls.
 
-A row that was changed, added or removed differs from what its scenario says about the same call. Starts nothing.
+A row that was changed, added or removed differs from what its scenario says about the same call. So does the cause of a
+violation that a known deviation covers. Starts nothing.
 A scenario that has changed since the run asks something else: its rows are left as they are, and its results are not
 re-judged. Neither are rows about calls from which something was redacted, if they differ, and rows whose plan names no
 scenario.
@@ -8,7 +9,7 @@ scenario.
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -17,11 +18,16 @@ import msgspec
 
 from pytest_codexsandbox.harness import act_effects, trial
 from pytest_codexsandbox.harness.baseline_checks import STANDING, START, control_worked
+from pytest_codexsandbox.harness.declaration_check import differing
+from pytest_codexsandbox.harness.rediagnosis import Calls, Rediagnosis, known
 from pytest_codexsandbox.harness.trial import RealTrial
 from pytest_codexsandbox.harness.user_command import by_itself
 from pytest_codexsandbox.journal import rejudge, store
-from pytest_codexsandbox.matrix.scenario_index import promises
+from pytest_codexsandbox.journal.not_applicable import is_of_this_version
+from pytest_codexsandbox.journal.record_checks import promise_of
+from pytest_codexsandbox.matrix import expectation_files, shipped_promises
 from pytest_codexsandbox.model.base_acts import FORBIDDEN
+from pytest_codexsandbox.model.deviation import Deviation
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
@@ -31,6 +37,7 @@ from pytest_codexsandbox.model.record import Basis, Evidence, Record
 from pytest_codexsandbox.model.redact import MARK
 from pytest_codexsandbox.model.sandbox_state import SandboxState
 from pytest_codexsandbox.model.suite_traits import SANDBOX
+from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import data_folder
 
 USERS: Final = "user."  # the topic of a user's own tests
@@ -47,7 +54,8 @@ def replayed(journal: ReadJournal) -> ReadJournal:
     replay = _Replay(journal, asked)
     found = rejudge.with_contradictions(journal, dict(replay.contradictions()))
     unsure = tuple(dict.fromkeys((*found.not_rejudged, *replay.unsure)))
-    return msgspec.structs.replace(found, not_replayed=tuple(replay.left_out), not_rejudged=unsure)
+    own = tuple(one.id for one in journal.plan.expectations if one not in _deviations())
+    return msgspec.structs.replace(found, not_replayed=tuple(replay.left_out), not_rejudged=unsure, own_deviations=own)
 
 
 class _Replay:
@@ -56,55 +64,95 @@ class _Replay:
         self._calls = {line.id: line for line in journal.calls}
         self.left_out: dict[str, None] = {}  # promises with rows that were not made again, in order
         self.unsure: dict[Key, None] = {}  # their results
-        self._suites = {row.id: row.suite for row in journal.plan.promises}
-        today = _scenarios()
+        self._today = is_of_this_version(journal.run)
+        shipped = _scenarios()
         of_suite = {row.id for row in journal.plan.promises if row.suite == SANDBOX}
-        self._ours = {*of_suite, *asked, *today}  # a plan that names no scenario for them turns nothing off
-        self._scenarios = {name: pair for name, pair in today.items() if asked.get(name) == digest_of(pair[1])}
+        self._ours = {*of_suite, *asked, *shipped}  # a plan that names no scenario for them turns nothing off
+        digests = {name: digest_of(shipped[name][1]) for name in asked if name in shipped}
+        self._scenarios = {name: shipped[name] for name, digest in digests.items() if asked[name] == digest}
+        self._promises = {row.id: promise_of(row) for row in journal.plan.promises}
+        self._declarations = differing(journal.plan, digests, same_version=self._today)
+        self._rediagnosis = Rediagnosis(journal)
 
     def contradictions(self) -> Iterator[tuple[int, str]]:
         """Yields the place of a record, and what is wrong with it."""
+        written = set()
         for place, record in enumerate(self._journal.records):
-            ours, said = _suites().get(record.key.promise, ""), self._suites.get(record.key.promise, "")
-            if record.basis is not None and ours and said != ours:  # results of other suites are compared with less
-                yield (
-                    place,
-                    f"the plan says that it is a promise of the suite {said or 'none'}, and it is one of {ours}",
-                )
-            elif record.basis is not None and record.basis.how == "judged":
-                why = self._fault(record, record.basis)
-                if why and self._is_redacted(record):
-                    self._leave_out(record)
-                elif why:
-                    yield place, why
+            written.add(record.key)
+            if record.basis is None:
+                continue
+            how, changed = record.basis.how, self._declarations.wrong.get(record.key.promise, "")
+            if changed:  # what a promise needs and requires decides its verdict
+                yield place, changed
+                continue
+            if how in ("judged", "ruled-out") and record.key.promise in self._declarations.unsure:
+                self.unsure |= {record.key: None}
+            why = self._fault(record, record.basis) if how == "judged" else ""
+            if why and self._is_redacted(record):
+                self._leave_out(record)
+            elif why:
+                yield place, why
+        if any(record.basis is not None for record in self._journal.records):
+            self._ruled_out(written)
+
+    def _ruled_out(self, written: Collection[Key]) -> None:
+        """Finds the keys without a result that the plan rules out by what it says about a promise."""
+        found = {*self._declarations.wrong, *self._declarations.unsure}
+        for key in self._journal.plan.keys if found else ():
+            if key.promise in found and key not in written and str(key) in self._journal.plan.not_applicable:
+                self.unsure |= {key: None}
 
     def _fault(self, record: Record, basis: Basis) -> str:
-        users = record.key.promise.startswith(USERS)
-        if not users and record.key.promise not in self._scenarios:
-            if record.key.promise in self._ours:
-                self._leave_out(record)
-            return ""
-        lines = [self._calls[name] for name in record.calls if name in self._calls]
-        seen = [line.observation for line in lines if not line.control]
-        control = [line.observation for line in lines if line.control]
+        seen, control = self._observations(record)
+        if record.key.promise not in self._scenarios:
+            return self._fault_by_rows(record, basis, (seen, control))
         if not seen or not control:
             return ""  # the rejudge of its calls has named it
         state = basis.started.state if basis.started is not None else "unknown"
-        if users:
-            return next(_of_user(record, basis, seen[1:]), "")
         promise, function = self._scenarios[record.key.promise]
         if promise.topic in STANDING:
-            return next(_of_standing(record, promise, state, control[0]), "")
+            why = next(_of_standing(record, promise, state, control[0]), "")
+            return why or self._cause_fault(record, promise, (seen, control), record.evidence)
         own = RealTrial(
             record.key,
             promise,
-            seen=tuple(seen),
-            control=tuple(control),
+            seen=seen,
+            control=control,
             started=SandboxState(state=state, why=""),
             asks_for_sandbox=asks_for_sandbox(record.key.policy),
         )
         own.own_rows()
-        return _difference(own, record, basis, function)
+        why = _difference(own, record, basis, function)
+        return why or self._cause_fault(record, promise, (seen, control), own.rows)
+
+    def _observations(self, record: Record) -> tuple[tuple[Observation, ...], tuple[Observation, ...]]:
+        """Returns the calls of Codex that a result names, and their controls."""
+        lines = [self._calls[name] for name in record.calls if name in self._calls]
+        seen = tuple(line.observation for line in lines if not line.control)
+        return seen, tuple(line.observation for line in lines if line.control)
+
+    def _fault_by_rows(self, record: Record, basis: Basis, calls: Calls) -> str:
+        """Returns what is wrong with a result whose rows no scenario here makes again."""
+        name = record.key.promise
+        is_user = name.startswith(USERS)
+        if name in self._ours and not is_user:
+            self._leave_out(record)
+            return ""
+        if self._cause_fault(record, self._promises[name], calls, record.evidence):
+            self.unsure |= {record.key: None}
+        return next(_of_user(record, basis, calls[0][1:]), "") if is_user and all(calls) else ""
+
+    def _cause_fault(self, record: Record, promise: Promise, calls: Calls, rows: Sequence[Evidence]) -> str:
+        """Returns how the cause of an expected violation differs from the one that its calls show. Another version may
+        have named it otherwise, and so may a fingerprint that is not here: then the result is not re-judged."""
+        if record.verdict is not Verdict.EXPECTED:
+            return ""
+        why = self._rediagnosis.fault(record, promise, calls, rows)
+        said = record.diagnosis.fingerprint if record.diagnosis is not None else ""
+        if why and not (self._today and said in known()):
+            self.unsure |= {record.key: None}
+            return ""
+        return why
 
     def _leave_out(self, record: Record) -> None:
         self.left_out |= {record.key.promise: None}
@@ -173,14 +221,13 @@ def _of_user(record: Record, basis: Basis, seen: Sequence[Observation]) -> Itera
 
 @cache
 def _scenarios() -> dict[str, tuple[Promise, Callable[..., Any]]]:
-    below = promises(data_folder("scenarios"))
-    return {promise.id: (promise, test) for promise, test in below if promise.suite == SANDBOX}
+    return {promise.id: (promise, test) for promise, test in shipped_promises.pairs() if promise.suite == SANDBOX}
 
 
 @cache
-def _suites() -> dict[str, str]:
-    """Returns promise → suite, of every shipped promise."""
-    return {promise.id: promise.suite for promise, _ in promises(data_folder("scenarios"))}
+def _deviations() -> tuple[Deviation, ...]:
+    """Returns the known deviations that are shipped."""
+    return expectation_files.load((data_folder("matrix") / "expectations" / "known.toml",))
 
 
 def digest_of(function: Callable[..., Any]) -> str:

@@ -1,13 +1,22 @@
 """Orphan calls: calls of Codex that no result names, although every test that makes a call has a result. Pure.
 
-An attempt that was taken out leaves its calls behind. A test that was interrupted, or could not be set up, names no
-call: its key excuses those that it may have made. A suite of another distribution may make calls that no result names.
+An attempt that was taken out leaves its calls behind. These calls are excused:
+
+- a test that was interrupted, or could not be set up, names no call: its key excuses those that it may have made;
+- a promise that the environment rules out at run time has made its own call, and names none;
+- a suite of another distribution may make calls that no result names, but none with acts of this program.
+
+A worker that crashed may have taken the results of its calls with it. Another one makes the calls of the column again,
+so the results of this column are unsure.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from pytest_codexsandbox.journal.not_applicable import USER, is_of_sandbox
+from pytest_codexsandbox.matrix.shipped_promises import declared
+from pytest_codexsandbox.model import generator_suite
 from pytest_codexsandbox.model.journal_lines import CallLine
 from pytest_codexsandbox.model.ledger import HARNESS, START, ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
@@ -19,23 +28,46 @@ Column = tuple[str, str, str]
 """A cell, a door and a policy."""
 
 
-def orphans(
-    journal: ReadJournal, states: Mapping[Key, Record], promises: Mapping[str, Promise]
-) -> Iterator[tuple[int, str]]:
-    """Yields the place of each such call among the calls of a run that ended by itself, and what is wrong with it."""
+class Orphan(NamedTuple):
+    """A call that no result names, by its place among the calls of a journal."""
+
+    place: int
+    why: str
+    unsure: Column | None  # the column whose results are unsure, where a crash may have caused it
+
+
+def orphans(journal: ReadJournal, states: Mapping[Key, Record], promises: Mapping[str, Promise]) -> Iterator[Orphan]:
+    """Yields each such call of a run that ended by itself."""
     if journal.end is None:
         return
     named = set(_named(journal))
     unnamed = [(place, line) for place, line in enumerate(journal.calls) if not line.control and line.id not in named]
     if not unnamed:
         return
-    others = {key.cell for key in journal.plan.keys if not _is_ours(promises.get(key.promise))}
-    excuses = _excuses(journal, states)
+    foreign = {key.cell for key in journal.plan.keys if not _is_ours(promises.get(key.promise))}
+    excuses = _Excuses(journal, states)
     for place, line in unnamed:
-        seen = line.observation
-        column = (line.cell, seen.door, seen.policy)
-        if line.cell not in others and seen.ended != "lost" and not _is_excused(line, excuses.get(column, set())):
-            yield place, f"no result names the call {line.id}: the attempt that made it is missing"
+        if line.observation.ended == "lost" or excuses.covers(line):
+            continue
+        if line.cell in foreign and not any(_is_known(name, promises) for name in _asked(line)):
+            continue
+        why = f"no result names the call {line.id}: the attempt that made it is missing"
+        yield Orphan(place, why, _column(line) if _was_made_again(line, journal) else None)
+
+
+def _column(line: CallLine) -> Column:
+    return line.cell, line.observation.door, line.observation.policy
+
+
+def _was_made_again(line: CallLine, journal: ReadJournal) -> bool:
+    """Checks whether another worker made calls of the same column, as it does after a crash."""
+    workers = {one.id: one.worker for one in journal.environments}
+    here = workers.get(line.environment, "")
+    return bool(here) and any(
+        workers.get(other.environment, "") not in ("", here)
+        for other in journal.calls
+        if not other.control and _column(other) == _column(line)
+    )
 
 
 def _named(journal: ReadJournal) -> Iterator[str]:
@@ -47,29 +79,43 @@ def _named(journal: ReadJournal) -> Iterator[str]:
 
 
 def _is_ours(promise: Promise | None) -> bool:
-    return promise is not None and is_of_sandbox(promise)
+    return promise is not None and (is_of_sandbox(promise) or promise.suite == generator_suite.NAME)
 
 
-def _excuses(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[Column, set[str]]:
-    """Returns the promises of each column whose tests may have made calls without naming them."""
-    found: dict[Column, set[str]] = defaultdict(set)
-    ruled_out = journal.plan.not_applicable
-    for record in (*journal.records, *states.values()):
-        key, how = record.key, record.basis.how if record.basis is not None else ""
-        never_ran = not record.attempt and str(key) not in ruled_out
-        unnamed = how == "fault" or (how == "ruled-out" and str(key) not in ruled_out)
-        if never_ran or (unnamed and key.promise.partition(".")[0] != USER):  # set up, a user's test has made no call
-            found[key.cell, key.door, key.policy].add(key.promise)
-    return found
+def _is_known(name: str, promises: Mapping[str, Promise]) -> bool:
+    """Checks whether a promise is one of this program, whatever the plan says about its suite."""
+    return name == USER or name in declared() or _is_ours(promises.get(name))
 
 
-def _is_excused(line: CallLine, promises: set[str]) -> bool:
-    """Checks whether one of these promises may have made the call: one of its acts, or one that every call performs."""
-    topics = {name.partition(".")[0] for name in promises}
-    asked = _asked(line)
-    return bool(promises) and (
-        not asked or bool(topics & {START, HARNESS}) or bool(asked & {*promises, *topics & {USER}})
-    )
+class _Excuses:
+    """Finds the calls whose test may have made them without naming them."""
+
+    def __init__(self, journal: ReadJournal, states: Mapping[Key, Record]) -> None:
+        self._untold: dict[Column, set[str]] = defaultdict(set)  # promises whose tests name no call
+        self._ruled_out: dict[Column, set[str]] = defaultdict(set)  # promises that are n/a once their call was made
+        planned = journal.plan.not_applicable
+        for record in (*journal.records, *states.values()):
+            key, how = record.key, record.basis.how if record.basis is not None else ""
+            column, of_user = (key.cell, key.door, key.policy), key.promise.partition(".")[0] == USER
+            # Set up, a user's test has made no call.
+            if (not record.attempt and str(key) not in planned) or (how == "fault" and not of_user):
+                self._untold[column].add(key.promise)
+            elif how == "ruled-out" and str(key) not in planned and not of_user:
+                self._ruled_out[column].add(key.promise)
+
+    def covers(self, line: CallLine) -> bool:
+        column, asked = _column(line), _asked(line)
+        untold = self._untold.get(column, set())
+        topics = {name.partition(".")[0] for name in untold}
+        if untold and (not asked or topics & {START, HARNESS} or asked & {*untold, *topics & {USER}}):
+            return True
+        return any(_has_made(name, asked) for name in self._ruled_out.get(column, ()))
+
+
+def _has_made(name: str, asked: set[str]) -> bool:
+    """Checks whether these acts are the own call of a promise. Other results name the battery that promises share."""
+    promise = declared().get(name)
+    return promise is None or (promise.call is not None and (asked == {name} or not (asked or promise.acts)))
 
 
 def _asked(line: CallLine) -> set[str]:

@@ -13,7 +13,7 @@ from pytest_codexsandbox.journal.not_applicable import USER, NotApplicable, is_o
 from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY
 from pytest_codexsandbox.model import generator_suite
 from pytest_codexsandbox.model.base_acts import FORBIDDEN
-from pytest_codexsandbox.model.journal_lines import CallLine, CellRow
+from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, PromiseRow
 from pytest_codexsandbox.model.ledger import HARNESS, START, ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import asks_for_sandbox
@@ -34,19 +34,7 @@ class RecordChecks:
         self._journal, self._index = journal, CallIndex(journal)
         self._not_applicable = NotApplicable(journal)
         self._cells: dict[str, CellRow] = {cell.id: cell for cell in journal.plan.cells}
-        self.promises = {
-            row.id: Promise(
-                id=row.id,
-                kind=row.kind,
-                severity=row.severity,
-                needs=row.needs,  # type: ignore[arg-type]
-                source=row.source,
-                policies=row.policies,
-                requires=row.requires,
-                suite=row.suite,
-            )
-            for row in journal.plan.promises
-        }
+        self.promises = {row.id: promise_of(row) for row in journal.plan.promises}
 
     def judged(self, record: Record) -> Judged | None:
         """Returns the verdict before known deviations, made anew; None if the record does not hold what decides it."""
@@ -72,10 +60,18 @@ class RecordChecks:
                 yield key, why
 
     def is_unsure(self, record: Record) -> bool:
-        """Checks whether a result was ruled out by code that is not part of this program."""
-        promise = self.promises.get(record.key.promise)
-        ruled_out = record.basis is not None and record.basis.how == "ruled-out"
-        return ruled_out and promise is not None and self._not_applicable.is_unsure(record, promise)
+        """Checks whether code that is not here decided a result: it was ruled out, or another version measured it."""
+        promise, how = self.promises.get(record.key.promise), record.basis.how if record.basis is not None else ""
+        if promise is None:
+            return False
+        if how == "judged":
+            return is_of_sandbox(promise) and self._not_applicable.is_measured_unsure(record, promise)
+        return how == "ruled-out" and self._not_applicable.is_unsure(record, promise)
+
+    def is_plan_unsure(self, key: Key) -> bool:
+        """Checks whether only code that is not here could derive why the plan rules a key out."""
+        promise = self.promises.get(key.promise)
+        return promise is not None and self._not_applicable.is_plan_unsure(key, promise)
 
     def faults(self, record: Record) -> Iterator[str]:
         """Yields the contradictions of a record that has a basis."""
@@ -233,6 +229,20 @@ class RecordChecks:
             yield f"a row names a case run or a claim that is not in the journal: {row.call or 'none'}"
         elif (story.cell, story.case) != (record.key.cell, record.key.case):
             yield f"a row is about the case run of another result: {row.call}"
+
+
+def promise_of(row: PromiseRow) -> Promise:
+    """Returns a promise as the plan of a journal describes it. `harness.replay` compares that with its declaration."""
+    return Promise(
+        id=row.id,
+        kind=row.kind,
+        severity=row.severity,
+        needs=row.needs,  # type: ignore[arg-type]
+        source=row.source,
+        policies=row.policies,
+        requires=row.requires,
+        suite=row.suite,
+    )
 
 
 def rows_faults(record: Record) -> Iterator[str]:

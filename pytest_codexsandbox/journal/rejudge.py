@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from pytest_codexsandbox.journal.known_deviations import KnownDeviations
-from pytest_codexsandbox.journal.orphan_calls import orphans
+from pytest_codexsandbox.journal.orphan_calls import Column, orphans
 from pytest_codexsandbox.journal.record_checks import RecordChecks, rows_faults
 from pytest_codexsandbox.journal.run_checks import end_faults, has_traces, plan_faults
 from pytest_codexsandbox.model.ledger import START, Contradicted, ReadJournal, settle
@@ -58,6 +58,7 @@ class _Rejudge:
         self._journal, self._numbers = journal, numbers
         self._found: list[Contradicted] = []
         self._wrong: dict[int, str] = {}  # place in `records` → the first contradiction
+        self._unsure: set[Column] = set()  # columns with a call that no result names, after a crash
         self._checks = RecordChecks(journal)
         self._as_judged = [*map(self._plain, journal.records)]  # each record before known deviations
         self._states = settle(journal.plan.keys, journal.records, journal.plan.not_applicable)
@@ -80,8 +81,11 @@ class _Rejudge:
         for key, why in self._checks.plan_faults(unwritten) if self._is_new else ():
             self._found.append(Contradicted(line=self._numbers.plan, why=why, key=key))
             possible.pop(str(key))
-        for place, why in orphans(journal, states, self._checks.promises) if self._is_new else ():
-            self._found.append(Contradicted(line=self._numbers.calls[place], why=why))
+        for orphan in orphans(journal, states, self._checks.promises) if self._is_new else ():
+            if orphan.unsure is not None:
+                self._unsure.add(orphan.unsure)
+            else:
+                self._found.append(Contradicted(line=self._numbers.calls[orphan.place], why=orphan.why))
         if not self._wrong and not self._found:
             applied = self._deviations.applied if self._is_new else ()
             for why in end_faults(journal, states, applied):
@@ -99,7 +103,7 @@ class _Rejudge:
             records=tuple(map(self._shown, range(len(journal.records)))),
             lines=tuple(self._numbers.records),
             contradicted=tuple(sorted((*wrong, *self._found), key=lambda one: one.line)),
-            not_rejudged=tuple(key for key, one in states.items() if one.attempt and self._is_unsure(one)),
+            not_rejudged=tuple(key for key, one in states.items() if self._is_unsure(one)),
         )
 
     @cached_property
@@ -113,7 +117,11 @@ class _Rejudge:
         )
 
     def _is_unsure(self, record: Record) -> bool:
-        return record.basis is None or self._checks.is_unsure(record)
+        if not record.attempt:  # without a result; the plan may rule it out
+            return self._is_new and self._checks.is_plan_unsure(record.key)
+        key = record.key
+        lost = (key.cell, key.door, key.policy) in self._unsure
+        return record.basis is None or lost or self._checks.is_unsure(record)
 
     def _take(self, place: int, why: str) -> None:
         if why:

@@ -135,7 +135,7 @@ def of_values(catalogue: Catalogue, names: Row, *, arch: str) -> EnvironmentSpec
     found = [_value(catalogue, axis, name) for axis, name in zip(AXES, names, strict=False)]
     made = ContainerSpec(image=found[0], bwrap=found[1], profile=found[2], user=found[3])
     return EnvironmentSpec(
-        id=_id(names),
+        id=environment_id(names),
         backend=BACKEND,
         distro=distro,
         profile=profile,
@@ -193,13 +193,13 @@ def spread(cells: Iterable[Cell], hosts: Sequence[str]) -> tuple[Cell, ...]:
 
 
 def _identified(row: Mapping[str, str]) -> str:
-    return _id([row[axis] for axis in AXES[:-1]])
+    return environment_id([row[axis] for axis in AXES[:-1]])
 
 
-def _id(names: Sequence[str]) -> str:
+def environment_id(names: Sequence[str]) -> str:
     distro, bwrap, profile, user = names
     return cell_id(distro, f"bwrap-{bwrap}", profile, user)
 
 
 def _cell_id(row: Row) -> str:
-    return cell_id(_id(row[:-1]), f"codex-{row[-1]}")
+    return cell_id(environment_id(row[:-1]), f"codex-{row[-1]}")

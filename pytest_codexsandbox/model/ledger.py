@@ -57,7 +57,8 @@ class ReadJournal(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[int, ...] = ()  # where each of `records` is, counted from 1; empty where no file was read
     contradicted: tuple[Contradicted, ...] = ()  # found when it was read (journal.rejudge)
     not_replayed: tuple[str, ...] = ()  # promises with rows that were not made again (harness.replay)
-    not_rejudged: tuple[Key, ...] = ()  # results that lack what the judge had, or whose rows were not made again
+    not_rejudged: tuple[Key, ...] = ()  # results that lack what the judge had, or that need code that is not here
+    own_deviations: tuple[str, ...] = ()  # known deviations of the plan that are not shipped with this program
 
     def states(self) -> dict[Key, Record]:
         """Returns one record for each planned key: the worst attempt; without any, n/a where data ruled the key out,

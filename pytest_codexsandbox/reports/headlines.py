@@ -218,6 +218,26 @@ def not_replayed(journal: ReadJournal) -> list[str]:
     return [f"rows of {plural(count, 'promise')} were not derived again ({shown}): {since}"] if count else []
 
 
+def own_deviations(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
+    """Returns a line if known deviations that are not shipped excuse violations: the plan alone has them."""
+    found = excused_by_own(journal, states)
+    known = sum(one.verdict is Verdict.EXPECTED for one in states.values())
+    of = f"{sum(found.values()):,} of {known:,} known"
+    return [f"{of} by deviations of the run's own, which are not shipped ({shortened_list(found)})"] if found else []
+
+
+def excused_by_own(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[str, int]:
+    """Returns how many violations each deviation excuses that is not shipped."""
+    own = frozenset(journal.own_deviations)
+    known = (one.deviation for one in states.values() if one.verdict is Verdict.EXPECTED)
+    return dict(Counter(name for name in known if name in own))
+
+
+def believed(journal: ReadJournal, states: Mapping[Key, Record]) -> list[str]:
+    """Returns a line for each thing that results depend on and that was not derived again."""
+    return [*not_replayed(journal), *own_deviations(journal, states)]
+
+
 def doubt(journal: ReadJournal, states: Mapping[Key, Record]) -> str:
     """Returns why no result may be shown as certain: the run is not whole, or could not be judged again."""
     return incomplete(journal, states) or not_rejudged(journal)

@@ -101,7 +101,7 @@ def _head(journal: ReadJournal, states: Mapping[Key, Record]) -> dict[str, Any]:
         "equation": headlines.counts(journal, states),
         "reasons": [reason.partition(" ")[::2] for reason in journal.end.reasons] if journal.end else [],
         "strict": headlines.strict(journal, states, len(states)),
-        "posture": [*headlines.posture(journal), *headlines.not_replayed(journal)],
+        "posture": [*headlines.posture(journal), *headlines.believed(journal, states)],
         "again": shlex.join(again(journal.run.invocation, ())),
     }
 

@@ -61,6 +61,7 @@ def render(journal: ReadJournal, folder: Path | None) -> str:
         "contradicted": journal.contradicted,
         "not_rejudged": len(journal.not_rejudged),
         "not_replayed": journal.not_replayed,
+        "own_deviations": headlines.excused_by_own(journal, states),
         "exit": journal.end.exit if journal.end else None,
         "reasons": journal.end.reasons if journal.end else (),
         "strict_fails": too_little(states, journal.plan.not_applicable) if journal.run.strict else [],

@@ -82,7 +82,7 @@ def _head(journal: ReadJournal, states: Mapping[Key, Record]) -> Iterator[str]:
         *wide,
     ]:
         yield f"- {_text(line)}"
-    for line in (*headlines.changed(journal), *headlines.not_replayed(journal), *coverage_text.not_had(journal)):
+    for line in (*headlines.changed(journal), *headlines.believed(journal, states), *coverage_text.not_had(journal)):
         yield f"- **{_text(line)}**"
     for place, reason in enumerate(journal.end.reasons if journal.end else ()):
         code, _, words = reason.partition(" ")

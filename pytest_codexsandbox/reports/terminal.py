@@ -73,7 +73,7 @@ def _head(journal: ReadJournal, states: Mapping[Key, Record], paint: Paint, verb
     wrong = filter(None, (headlines.incomplete(journal, states), headlines.not_rejudged(journal)))
     lines = [paint.coloured(line, Verdict.BROKEN) for words in wrong for line in paint.wrapped(words)]
     lines += paint.wrapped(f"{journal.run.product or 'codexsandbox'} · {headlines.codex(journal)}")
-    lines += [line for words in headlines.not_replayed(journal) for line in paint.wrapped(words)]
+    lines += [line for words in headlines.believed(journal, states) for line in paint.wrapped(words)]
     for machine in headlines.machines(journal) if verbosity else coverage_text.environments(journal, _MACHINES):
         lines += paint.wrapped(machine)
     lines += [

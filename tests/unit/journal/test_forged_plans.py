@@ -1,0 +1,332 @@
+"""Forged plans: what a plan says about promises, places and known deviations is derived again, or not believed."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from pytest_codexsandbox.cli import main
+from pytest_codexsandbox.journal.planned_environment import environment_of
+from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
+from pytest_codexsandbox.matrix.shipped_promises import declared
+from pytest_codexsandbox.model.journal_lines import CellRow, PlanLine
+from pytest_codexsandbox.model.plan_content import asks_digest, content_digest
+from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.verdict import Verdict
+from tests.unit.journal import builders
+from tests.unit.journal.builders import Edit, Line, ended, one, results, say, sealed
+
+OUTSIDE, START, RESOLVER = "filesystem.outside-change-refused", "start.sandbox-is-on", "dns.system-resolver-fails"
+OTHER_CAUSE = "descriptors-not-closed"
+NEIGHBOUR = "needs a neighbour (profiles with their own network)"
+
+
+def _row(found: list[Line], promise: str) -> dict[str, Any]:
+    row: dict[str, Any] = next(row for row in one(found, "plan")["promises"] if row["id"] == promise)
+    return row
+
+
+def _rule_out(found: list[Line], line: Line, why: str) -> None:
+    one(found, "plan")["not_applicable"][str(builders.key_of(line))] = why
+    say(line, "n/a", basis={"how": "ruled-out"}, evidence=[], calls=[], blocked_by="")
+    line["record"]["reason"] = why
+
+
+def _leak(found: list[Line]) -> Line:
+    """Returns a blocked result whose own rows show a leak."""
+    return next(line for line in results(found, "blocked", OUTSIDE) if line["record"]["evidence"])
+
+
+# ---- n/a by the plan
+def require_what_is_not_there(found: list[Line]) -> None:
+    _row(found, OUTSIDE)["requires"] = ["network:own"]
+    _rule_out(found, _leak(found), NEIGHBOUR)
+
+
+def require_what_only_a_probe_answers(found: list[Line]) -> None:
+    _row(found, OUTSIDE)["requires"] = ["tmp:own"]
+    _rule_out(found, _leak(found), "by probe: /tmp is shared with the machine here, and nothing may be made in it")
+
+
+def rule_out_for_a_free_reason(found: list[Line]) -> None:
+    """The promise requires what data answers, and the reason is another one."""
+    for line in results(found, promise=RESOLVER):
+        _rule_out(found, line, "not in scope this week")
+
+
+def rule_out_the_start(found: list[Line]) -> None:
+    _row(found, START)["requires"] = ["network:own"]
+    _rule_out(found, results(found, "violates", START)[0], NEIGHBOUR)
+
+
+def rule_out_the_start_for_no_requirement(found: list[Line]) -> None:
+    _rule_out(found, results(found, "violates", START)[0], NEIGHBOUR)
+
+
+def name_another_user(found: list[Line]) -> None:
+    """A user's own test declares nothing that is shipped, so its requirements are those of the plan."""
+    _row(found, "user.test-writes-outside")["requires"] = ["user:root"]
+    for cell in one(found, "plan")["cells"]:
+        cell["axes"]["user"] = "user"
+    _rule_out(found, results(found, "violates", "user.")[0], "needs root; this is user")
+
+
+def want_linux_for_one_key(found: list[Line]) -> None:
+    _rule_out(found, results(found, "violates", "user.")[0], NEEDS_LINUX)
+
+
+RULED_OUT: tuple[Edit, ...] = (
+    require_what_is_not_there, require_what_only_a_probe_answers, rule_out_for_a_free_reason, rule_out_the_start,
+    rule_out_the_start_for_no_requirement, name_another_user, want_linux_for_one_key,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("edit", RULED_OUT, ids=lambda edit: edit.__name__)
+def test_a_plan_rules_out_only_what_its_own_lines_rule_out(
+    edit: Edit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    edit(found)
+    journal = builders.read(ended(sealed(found)), path)
+    changed = {wrong.key for wrong in journal.contradicted}
+    forged = [builders.key_of(line) for line in results(found, "n/a") if _is_forged(line)]
+    assert forged and changed >= set(forged)
+    assert {journal.states()[key].verdict for key in forged} == {Verdict.BROKEN}
+    assert main(["report", str(path)]) == 11
+    capsys.readouterr()
+
+
+def _is_forged(line: Line) -> bool:
+    own = next(each for each in results(builders.lines("promises")) if each["record"]["key"] == line["record"]["key"])
+    return bool(line["verdict"] != own["verdict"] or line["record"]["reason"] != own["record"]["reason"])
+
+
+@pytest.mark.parametrize("name", ["debian-12", "alpine-3.20"])
+def test_an_environment_is_known_by_axes_that_fit_its_id(name: str) -> None:
+    axes = {"distro": name, "bwrap": "distro", "profile": "own-network", "user": "u1000", "engine": "docker"}
+    row = CellRow(id="x", environment=f"{name}~bwrap-distro~own-network~u1000", subject="1.0.0", axes=axes)
+    spec = environment_of(row)
+    assert spec is not None and spec.container is not None
+    assert (spec.user, spec.resolver, spec.container.profile.network) == ("u1000", "ours", "own")
+    for changed in ({"profile": "docker-default"}, {"user": "root"}, {"profile": "mine"}, {"engine": "other"}):
+        assert environment_of(msgspec.structs.replace(row, axes=axes | changed)) is None
+
+
+# ---- declarations of promises
+DECLARED: dict[str, object] = {
+    "kind": "capability",
+    "needs": "nothing",
+    "severity": "low",
+    "requires": ["resolver:ours"],
+    "policies": ["read-only"],
+    "cases": ["mine"],
+    "asks": "0" * 16,
+}
+
+
+@pytest.mark.parametrize("member", DECLARED)
+def test_a_shipped_promise_is_what_its_scenario_declares(member: str, tmp_path: Path) -> None:
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    _row(found, OUTSIDE)[member] = DECLARED[member]
+    journal = builders.read(sealed(found), path)
+    keys = {builders.key_of(line) for line in results(found, promise=OUTSIDE)}
+    assert keys and {wrong.key for wrong in journal.contradicted} >= keys
+
+
+@pytest.mark.parametrize("how", ["another scenario", "another version", "both"])
+@pytest.mark.parametrize("promise", [OUTSIDE, RESOLVER])
+def test_a_promise_that_was_declared_otherwise_then_is_not_re_judged(how: str, promise: str, tmp_path: Path) -> None:
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    row = _row(found, promise)
+    row["severity"] = "low"
+    if how != "another version":
+        row["asked"] = "0" * 16
+    if how != "another scenario":
+        one(found, "run")["product"] = "codexsandbox 0.2.1"
+    journal = builders.read(sealed(found), path)
+    keys = {builders.key_of(line) for line in results(found, promise=promise)}
+    assert (journal.contradicted, set(journal.not_rejudged)) == ((), keys)
+
+
+def test_a_promise_of_a_generator_is_compared_too(tmp_path: Path) -> None:
+    found, path = builders.lines("generators"), tmp_path / "j.ndjson"
+    _row(found, "generator.parses")["kind"] = "hygiene"
+    journal = builders.read(sealed(found), path)
+    keys = {builders.key_of(line) for line in results(found, promise="generator.parses")}
+    assert {key for key in keys if journal.states()[key].verdict is not Verdict.BROKEN} <= set(journal.not_rejudged)
+
+
+def test_a_key_without_a_result_that_changed_requirements_rule_out_is_not_re_judged(tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    line = _leak(found)
+    require_what_is_not_there(found)
+    found.remove(line)
+    journal = builders.read(ended(sealed(found)), tmp_path / "j.ndjson")
+    assert builders.key_of(line) in journal.not_rejudged
+
+
+# ---- generators
+@pytest.mark.parametrize("written", [True, False], ids=["a result", "no result"])
+@pytest.mark.parametrize("spec", ["cmd", "file"])
+def test_a_violation_of_a_generator_cannot_be_ruled_out(written: bool, spec: str, tmp_path: Path) -> None:
+    found, path = builders.lines("generators"), tmp_path / "j.ndjson"
+    line = results(found, "violates")[0]
+    _rule_out(found, line, "it writes no file: it gives arguments")
+    key = builders.key_of(line)
+    if spec == "file":  # its declaration is not here
+        one(found, "plan")["generators"][0]["spec"] = "/home/tester/mine.toml"
+    if not written:
+        found.remove(line)
+    journal = builders.read(ended(sealed(found)), path)
+    if spec == "file":
+        assert key in journal.not_rejudged
+    else:
+        assert journal.states()[key].verdict is Verdict.BROKEN
+        assert key in [wrong.key for wrong in journal.contradicted]
+
+
+def test_a_generator_that_names_no_older_shape_is_ruled_out_as_its_declaration_says(tmp_path: Path) -> None:
+    found, path = builders.lines("generators"), tmp_path / "j.ndjson"
+    plan, row = one(found, "plan"), copy.deepcopy(_row(found, "generator.parses"))
+    shapes = next(one for one in declared().values() if one.over == "shapes")
+    row |= {"id": shapes.id, "severity": shapes.severity, "requires": list(shapes.requires)}
+    row |= {"asks": asks_digest(shapes)}
+    plan["promises"].append(row)
+    why = "its declaration names no older shape that it takes over (migrates_from)"
+    key = {**plan["keys"][-1], "promise": shapes.id, "case": ""}
+    plan["keys"].append(key)
+    plan["not_applicable"][str(msgspec.convert(key, Key))] = why
+    journal = builders.read(ended(sealed(found)), path)
+    assert (journal.contradicted, journal.not_rejudged) == ((), ())
+
+
+# ---- known deviations
+def _cover(found: list[Line]) -> Key:
+    """Covers the leak of a Codex without a sandbox by a deviation of the plan's own."""
+    line = results(found, "violates", START, "-fake")[0]
+    plan, key = one(found, "plan"), builders.key_of(line)
+    own = copy.deepcopy(plan["expectations"][0])
+    own |= {"id": "mine", "promise": START, "direction": "leak", "fingerprint": "no-sandbox-was-on"}
+    own |= {"where": {"codex": "fake", "policy": key.policy}, "case": []}
+    plan["expectations"].append(own)
+    diagnosis = line["record"]["diagnosis"]
+    say(line, "expected", "leak", deviation="mine")
+    line["record"]["diagnosis"], line["diagnosis"] = diagnosis, diagnosis["fingerprint"]
+    return key
+
+
+def test_deviations_that_are_not_shipped_are_counted_in_every_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    assert builders.read(found, path).own_deviations == ()
+    key = _cover(found)
+    journal = builders.read(ended(sealed(found)), path)
+    assert (journal.contradicted, journal.own_deviations) == ((), ("mine",))
+    assert journal.states()[key].verdict is Verdict.EXPECTED
+    words = "1 of 6 known by deviations of the run's own, which are not shipped (mine)"
+    for word in ("terminal", "markdown", "html"):
+        capsys.readouterr()
+        assert main(["report", str(path), "--format", word]) == 0
+        assert words in " ".join(capsys.readouterr().out.replace("&#39;", "'").split())
+    assert main(["report", str(path), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["own_deviations"] == {"mine": 1}
+    assert main(["diagnose", str(path)]) == 0
+    assert words in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_shipped_deviation_that_was_changed_is_one_of_the_runs_own(tmp_path: Path) -> None:
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    known = one(found, "plan")["expectations"]
+    known[2]["where"] = {}
+    assert builders.read(sealed(found), path).own_deviations == (known[2]["id"],)
+
+
+@pytest.mark.parametrize("promise", [START, "filesystem.pipe-outside-refused"])
+def test_a_changed_cause_of_an_expected_violation_is_found(promise: str, tmp_path: Path) -> None:
+    """The deviation and the result name the same cause, and the calls show another one."""
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    if promise == START:
+        _cover(found)
+    line = results(found, "expected", promise)[0]
+    known = next(one for one in one(found, "plan")["expectations"] if one["id"] == line["record"]["deviation"])
+    known["fingerprint"] = line["diagnosis"] = line["record"]["diagnosis"]["fingerprint"] = OTHER_CAUSE
+    for other in results(found, "expected", promise):
+        other["diagnosis"] = other["record"]["diagnosis"]["fingerprint"] = OTHER_CAUSE
+    wrong = builders.read(ended(sealed(found)), path).contradicted
+    assert wrong and wrong[0].key == builders.key_of(line) and OTHER_CAUSE in wrong[0].why
+
+
+@pytest.mark.parametrize("how", ["another version", "a fingerprint of the user", "redacted"])
+def test_a_cause_that_may_have_been_another_one_is_not_re_judged(how: str, tmp_path: Path) -> None:
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    lines = results(found, "expected", "filesystem.pipe-outside-refused")
+    name = "mine" if how == "a fingerprint of the user" else OTHER_CAUSE
+    known = next(one for one in one(found, "plan")["expectations"] if one["id"] == lines[0]["record"]["deviation"])
+    known["fingerprint"] = name
+    for line in lines:
+        line["diagnosis"] = line["record"]["diagnosis"]["fingerprint"] = name
+    if how == "another version":
+        one(found, "run")["product"] = "codexsandbox 0.2.1"
+    elif how == "redacted":
+        for call in found:
+            if call["line"] == "call":
+                call["observation"]["stdout"] += "[redacted]"
+    journal = builders.read(ended(sealed(found)), path)
+    assert journal.contradicted == ()
+    assert set(journal.not_rejudged) == {builders.key_of(line) for line in lines}
+
+
+# ---- other versions
+def reword_the_plan(found: list[Line]) -> set[Key]:
+    lines = results(found, "n/a")
+    for line in lines:
+        _rule_out(found, line, "other words")
+    return {builders.key_of(line) for line in lines}
+
+
+def reword_a_probe(found: list[Line]) -> set[Key]:
+    line = results(found, "conforms", "process.exit-code-kept")[0]
+    used = {name for each in results(found) if each is not line for name in each["record"]["calls"]}
+    gone = set(line["record"]["calls"]) - used
+    found[:] = [each for each in found if each["line"] != "call" or each["id"] not in gone]
+    say(line, "n/a", basis={"how": "ruled-out"}, evidence=[], calls=[])
+    line["record"]["reason"] = "by probe: other words"
+    return {builders.key_of(line)}
+
+
+@pytest.mark.parametrize("reword", [reword_the_plan, reword_a_probe], ids=lambda edit: edit.__name__)
+@pytest.mark.parametrize("product", [builders.TODAY, "codexsandbox 0.2.1", "codexsandbox 9.0", "other 1"])
+def test_reasons_of_another_version_may_have_other_words(
+    reword: Callable[[list[Line]], set[Key]], product: str, tmp_path: Path
+) -> None:
+    found = builders.lines("promises")
+    keys = reword(found)
+    one(found, "run")["product"] = product
+    journal = builders.read(ended(sealed(found)), tmp_path / "j.ndjson")
+    if product == builders.TODAY:
+        assert {wrong.key for wrong in journal.contradicted} == keys
+    else:
+        assert (journal.contradicted, set(journal.not_rejudged)) == ((), keys)
+
+
+def test_a_journal_of_another_version_with_the_same_words_is_judged_again(tmp_path: Path) -> None:
+    for name in builders.NAMES:
+        found = builders.lines(name)
+        one(found, "run")["product"] = "codexsandbox 0.2.1"
+        journal = builders.read(sealed(found), tmp_path / "j.ndjson")
+        assert (journal.contradicted, journal.not_rejudged) == ((), ())
+
+
+def test_the_digest_of_a_plan_covers_what_is_asked(tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    plan = one(found, "plan")
+    plan["digest"] = "0" * 64
+    plan["content"] = content_digest(msgspec.convert(plan, PlanLine))
+    for row in plan["promises"]:
+        row["asks"] = ""
+    assert builders.read(found, tmp_path / "j.ndjson").contradicted[0].line == 2
