@@ -1,0 +1,112 @@
+"""Calls that no result names: an attempt that was taken out leaves them behind, and so does a worker that crashed."""
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from pytest_codexsandbox.matrix.shipped_promises import declared
+from pytest_codexsandbox.model.ledger import ReadJournal
+from pytest_codexsandbox.model.plan_content import asks_digest
+from tests.unit.journal import builders
+from tests.unit.journal.builders import Line, ended, one, results, say, sealed
+
+OUTSIDE, OWN_CALL = "filesystem.outside-change-refused", "process.exit-code-kept"
+
+
+def _copied(found: list[Line], promise: str) -> Line:
+    """Leaves behind a call that an attempt at this promise has made, and returns it."""
+    named = results(found, "conforms", promise)[0]["record"]["calls"]
+    call = next(line for line in found if line["line"] == "call" and line["id"] in named and not line["control"])
+    copied = copy.deepcopy(call)
+    copied["id"] = copied["observation"]["id"] = f"{call['id'][:-1]}x"
+    found.insert(found.index(call), copied)
+    return copied
+
+
+def _read(found: list[Line], tmp_path: Path) -> ReadJournal:
+    return builders.read(ended(sealed(found)), tmp_path / "j.ndjson")
+
+
+def _is_found(journal: ReadJournal, call: Line) -> bool:
+    return any(call["id"] in wrong.why for wrong in journal.contradicted)
+
+
+def _plan_another(found: list[Line], promise: str, suite: str, *, like: str = OUTSIDE) -> Line:
+    """Plans one more promise in the cell of the real Codex, with a result."""
+    plan, line = one(found, "plan"), copy.deepcopy(results(found, "conforms", like)[0])
+    row = copy.deepcopy(next(row for row in plan["promises"] if row["id"] == like)) | {"id": promise, "suite": suite}
+    if own := declared().get(promise):
+        row |= {"kind": own.kind, "needs": own.needs, "severity": own.severity, "policies": list(own.policies)}
+        row |= {"requires": list(own.requires), "asks": asks_digest(own), "asked": ""}
+    plan["promises"].append(row)
+    line["promise"] = line["record"]["key"]["promise"] = promise
+    plan["keys"].append(line["record"]["key"])
+    found.insert(-1, line)
+    return line
+
+
+@pytest.mark.parametrize("promise", [OUTSIDE, OWN_CALL])
+@pytest.mark.parametrize("suite", ["generator", "mine"])
+def test_a_key_of_another_suite_excuses_no_call_of_ours(promise: str, suite: str, tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    call = _copied(found, promise)
+    line = _plan_another(found, "generator.parses" if suite == "generator" else "mine.promise", suite)
+    line["record"] |= {"evidence": [], "calls": []}
+    assert _is_found(_read(found, tmp_path), call)
+
+
+def test_a_call_with_acts_of_another_suite_needs_no_result(tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    call = _copied(found, OUTSIDE)
+    for place in ("rows", "before", "after"):
+        theirs = {name: seen for name, seen in call["observation"][place].items() if name.startswith("base/")}
+        call["observation"][place] = theirs
+    assert _is_found(_read(copy.deepcopy(found), tmp_path), call)
+    line = _plan_another(found, "mine.promise", "mine")
+    line["record"] |= {"evidence": [], "calls": []}
+    assert not _is_found(_read(found, tmp_path), call)
+
+
+def test_what_the_machine_rules_out_excuses_no_battery(tmp_path: Path) -> None:
+    """Other results name the battery that promises share."""
+    found = builders.lines("promises")
+    call = _copied(found, OUTSIDE)
+    for line in results(found, promise="filesystem.pipe-outside-refused"):
+        say(line, "n/a", basis={"how": "ruled-out"}, evidence=[], calls=[])
+    assert _is_found(_read(found, tmp_path), call)
+
+
+def test_what_the_machine_rules_out_may_have_made_its_own_call(tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    line = results(found, "conforms", OWN_CALL)[0]
+    own = next(name for name in line["record"]["calls"] if "unconfined" not in name)
+    say(line, "n/a", basis={"how": "ruled-out"}, evidence=[], calls=[])
+    assert not any(own in wrong.why for wrong in _read(found, tmp_path).contradicted)
+
+
+def _of_two_workers(found: list[Line], call: Line) -> None:
+    line = one(found, "environment")
+    line["worker"] = "gw0"
+    found.insert(found.index(line), {**line, "id": f"{line['spec']}@gw1", "worker": "gw1"})
+    call["environment"] = f"{line['spec']}@gw1"
+
+
+@pytest.mark.parametrize("crashed", [True, False])
+def test_a_worker_that_crashed_makes_the_results_of_its_column_unsure(crashed: bool, tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    call = _copied(found, OUTSIDE)
+    if crashed:
+        _of_two_workers(found, call)
+    journal = _read(found, tmp_path)
+    assert _is_found(journal, call) is not crashed
+    seen = call["observation"]
+    column = {
+        builders.key_of(line)
+        for line in results(found)
+        if (line["cell"], line["door"], line["policy"]) == (call["cell"], seen["door"], seen["policy"])
+    }
+    assert column
+    if crashed:
+        assert (journal.contradicted, column - set(journal.not_rejudged)) == ((), set())
+        assert {key.cell for key in journal.not_rejudged} == {call["cell"]}
