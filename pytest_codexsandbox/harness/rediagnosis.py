@@ -22,7 +22,7 @@ from pytest_codexsandbox.model.journal_lines import CellRow, EnvironmentLine
 from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.policy import asks_for_sandbox
-from pytest_codexsandbox.model.private_paths import PrivatePaths
+from pytest_codexsandbox.model.private_paths import CACHE, HOME, RUN, PrivatePaths
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Evidence, Record
 from pytest_codexsandbox.model.sandbox_state import SandboxState
@@ -38,6 +38,8 @@ class Rediagnosis:
         self._journal = journal
         self._cells: dict[str, CellRow] = {cell.id: cell for cell in journal.plan.cells}
         self._versions = {line.label: line.version for line in journal.subjects}
+        places = journal.run.places.items()  # a changed one could rewrite every text
+        self._places = {path: word for path, word in places if path.startswith("/") and word in (HOME, CACHE, RUN)}
         self._found: dict[tuple[Hashable, ...], str] = {}
 
     def fault(self, record: Record, promise: Promise, calls: Calls, rows: Sequence[Evidence]) -> str:
@@ -60,7 +62,7 @@ class Rediagnosis:
 
     def _fingerprint(self, plain: Record, promise: Promise, calls: Calls, facts: Mapping[str, Any]) -> str:
         seen, control = calls
-        masks = PrivatePaths((one.world for one in (*seen, *control)), self._journal.run.places)
+        masks = PrivatePaths((one.world for one in (*seen, *control)), self._places)
         diagnosis = diagnose(masks.of(plain), seen, facts, named=promise.suite == generator_suite.NAME)
         return diagnosis.fingerprint if diagnosis is not None else ""
 

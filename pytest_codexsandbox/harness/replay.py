@@ -110,6 +110,9 @@ class _Replay:
             return ""  # the rejudge of its calls has named it
         state = basis.started.state if basis.started is not None else "unknown"
         promise, function = self._scenarios[record.key.promise]
+        most = max(1, promise.call.copies) * max(1, promise.call.starts) if promise.call is not None else 1
+        if len(seen) > most:
+            return f"it names {len(seen)} calls of Codex, and its scenario makes {most}"
         if promise.topic in STANDING:
             why = next(_of_standing(record, promise, state, control[0]), "")
             return why or self._cause_fault(record, promise, (seen, control), record.evidence)
@@ -138,7 +141,8 @@ class _Replay:
         if name in self._ours and not is_user:
             self._leave_out(record)
             return ""
-        if self._cause_fault(record, self._promises[name], calls, record.evidence):
+        promise = self._promises.get(name)
+        if promise is not None and self._cause_fault(record, promise, calls, record.evidence):
             self.unsure |= {record.key: None}
         return next(_of_user(record, basis, calls[0][1:]), "") if is_user and all(calls) else ""
 

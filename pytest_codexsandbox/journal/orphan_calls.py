@@ -22,6 +22,7 @@ from pytest_codexsandbox.model.ledger import HARNESS, START, ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
+from pytest_codexsandbox.registry import doors
 
 _BASE = "base"  # the prefix of acts that every call performs
 Column = tuple[str, str, str]
@@ -40,14 +41,16 @@ def orphans(journal: ReadJournal, states: Mapping[Key, Record], promises: Mappin
     """Yields each such call of a run that ended by itself."""
     if journal.end is None:
         return
-    named = set(_named(journal))
-    unnamed = [(place, line) for place, line in enumerate(journal.calls) if not line.control and line.id not in named]
+    named = _named(journal)
+    unnamed = [
+        (place, line) for place, line in enumerate(journal.calls) if not is_control(line) and line.id not in named
+    ]
     if not unnamed:
         return
     foreign = {key.cell for key in journal.plan.keys if not _is_ours(promises.get(key.promise))}
     excuses = _Excuses(journal, states)
     for place, line in unnamed:
-        if line.observation.ended == "lost" or excuses.covers(line):
+        if excuses.covers(line):
             continue
         if line.cell in foreign and not any(_is_known(name, promises) for name in _asked(line)):
             continue
@@ -57,6 +60,16 @@ def orphans(journal: ReadJournal, states: Mapping[Key, Record], promises: Mappin
 
 def _column(line: CallLine) -> Column:
     return line.cell, line.observation.door, line.observation.policy
+
+
+def _of_key(key: Key) -> Column:
+    return key.cell, key.door, key.policy
+
+
+def _excusing(line: CallLine) -> Column:
+    """Returns the column whose tests may have made a call. A generator's files are measured through any door."""
+    cell, door, policy = _column(line)
+    return (cell, generator_suite.DOOR, policy) if policy == generator_suite.AS_ASKED else (cell, door, policy)
 
 
 def _was_made_again(line: CallLine, journal: ReadJournal) -> bool:
@@ -70,12 +83,34 @@ def _was_made_again(line: CallLine, journal: ReadJournal) -> bool:
     )
 
 
-def _named(journal: ReadJournal) -> Iterator[str]:
+def is_control(line: CallLine) -> bool:
+    """Checks whether a call is a control: it says so, and it went through no door of Codex."""
+    traits = doors().get(line.observation.door)
+    return line.control and (traits is None or traits.is_control)
+
+
+def _named(journal: ReadJournal) -> set[str]:
+    """Returns the calls that a result of their own column names. The state of a sandbox may name a battery that no
+    result has left among its calls; if another result names one with the same acts, it is one too many."""
+    lines = {line.id: line for line in journal.calls}
+    named, started = set(), set()
     for record in journal.records:
-        yield from record.calls
-        yield from (row.call for row in record.evidence)
+        of = {*record.calls, *(row.call for row in record.evidence)}
+        named |= {name for name in of if name in lines and _is_of(lines[name], record)}
         if record.basis is not None and record.basis.started is not None:
-            yield record.basis.started.call
+            name = record.basis.started.call
+            started |= {name} if name in lines and _is_of(lines[name], record) else set()
+    known = {_group(lines[name]) for name in named}
+    return named | {name for name in started if _group(lines[name]) not in known}
+
+
+def _is_of(line: CallLine, record: Record) -> bool:
+    """Checks whether a call was made for the column of a result."""
+    return _of_key(record.key) in (_column(line), _excusing(line))
+
+
+def _group(line: CallLine) -> tuple[Column, frozenset[str]]:
+    return _column(line), frozenset(_asked(line))
 
 
 def _is_ours(promise: Promise | None) -> bool:
@@ -96,7 +131,7 @@ class _Excuses:
         planned = journal.plan.not_applicable
         for record in (*journal.records, *states.values()):
             key, how = record.key, record.basis.how if record.basis is not None else ""
-            column, of_user = (key.cell, key.door, key.policy), key.promise.partition(".")[0] == USER
+            column, of_user = _of_key(key), key.promise.partition(".")[0] == USER
             # Set up, a user's test has made no call.
             if (not record.attempt and str(key) not in planned) or (how == "fault" and not of_user):
                 self._untold[column].add(key.promise)
@@ -104,8 +139,11 @@ class _Excuses:
                 self._ruled_out[column].add(key.promise)
 
     def covers(self, line: CallLine) -> bool:
-        column, asked = _column(line), _asked(line)
+        column, asked = _excusing(line), _asked(line)
         untold = self._untold.get(column, set())
+        got_no_further = line.observation.ended == "lost"  # than its first acts
+        if untold and (got_no_further or line.observation.policy == generator_suite.AS_ASKED):
+            return True
         topics = {name.partition(".")[0] for name in untold}
         if untold and (not asked or topics & {START, HARNESS} or asked & {*untold, *topics & {USER}}):
             return True

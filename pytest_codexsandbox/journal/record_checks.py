@@ -3,16 +3,19 @@
 Each check yields what is wrong, as a sentence. The first one of a record is shown.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from pytest_codexsandbox.diagnosis.judge import Judged, judge_basis
 from pytest_codexsandbox.journal.call_index import CallIndex
 from pytest_codexsandbox.journal.not_applicable import USER, NotApplicable, is_of_sandbox
+from pytest_codexsandbox.journal.orphan_calls import is_control
 from pytest_codexsandbox.matrix.expectation_files import LOST_CAPABILITY
 from pytest_codexsandbox.model import generator_suite
 from pytest_codexsandbox.model.base_acts import FORBIDDEN
+from pytest_codexsandbox.model.bwrap_used import unexpected_bwrap, used
 from pytest_codexsandbox.model.journal_lines import CallLine, CellRow, PromiseRow
 from pytest_codexsandbox.model.ledger import HARNESS, START, ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
@@ -99,6 +102,9 @@ class RecordChecks:
         lost = next((call for call in record.calls if call not in self._index.calls), "")
         if lost:
             yield f"its call is not in the journal: {lost}"
+        for line in self._index.controls(record):
+            if not is_control(line):
+                yield f"its control {line.id} went through a door of Codex: {line.observation.door}"
         for line in (*self._index.of_codex(record), *self._index.controls(record)):
             if line.environment not in self._environments:
                 yield f"its call {line.id} ran in an environment that is not in the journal: {line.environment}"
@@ -174,6 +180,27 @@ class RecordChecks:
         if not _is_possible(started, ours, theirs):
             shown = " or ".join(sorted(ours | theirs))
             yield f"the state of its sandbox was judged as {started.state}, and its calls show {shown}"
+        of_user = promise.id.startswith(f"{USER}.")
+        if another := "" if started.another else self._another_bwrap([line] if of_user else [line, *own]):
+            yield f"another bubblewrap set up its sandbox, and it was judged as if none had: {another}"
+
+    def _another_bwrap(self, lines: Iterable[CallLine]) -> str:
+        """Returns which bubblewrap set up the sandbox of a call in place of the requested one; "" if none did."""
+        for line in lines:
+            if not asks_for_sandbox(line.observation.policy):
+                continue
+            facts = self._facts.get(line.environment, [])
+            found = [unexpected_bwrap(used(line.observation.readings, each), each) for each in facts]
+            if line.another_bwrap or (found and all(found)):
+                return line.another_bwrap or found[0]
+        return ""
+
+    @cached_property
+    def _facts(self) -> dict[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for line in self._journal.environments:
+            found[line.id].append(line.facts)
+        return found
 
     def _counted(self, own: list[CallLine], promise: Promise) -> list[CallLine]:
         """Returns the calls whose state counts. Where Codex may refuse, a later start that ran no command does not."""
@@ -220,6 +247,8 @@ class RecordChecks:
         if call is not None:
             if call.cell != record.key.cell:
                 yield f"its call is one of another cell: {row.call}"
+            elif call.observation.policy != generator_suite.AS_ASKED:
+                yield f"its call is one of another policy: {row.call}"
             return
         if row.call.startswith(_WITHOUT_LINE):
             return

@@ -32,6 +32,9 @@ def plan_faults(journal: ReadJournal, *, is_new: bool) -> Iterator[str]:
         yield PLAN_CHANGED
     elif plan_digest(plan.keys, {row.id: row.asks for row in plan.promises}) != plan.digest:
         yield f"{PLAN_CHANGED}: digest"
+    for row in plan.cells:
+        if row.as_version and row.release:
+            yield f"only a build of yours may stand for {row.as_version}, and the plan has the release {row.release}"
 
 
 def end_faults(journal: ReadJournal, states: Mapping[Key, Record], ways: Sequence[Applied]) -> Iterator[str]:

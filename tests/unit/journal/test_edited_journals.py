@@ -42,3 +42,18 @@ def test_no_edit_of_a_result_is_saved_by_an_end_that_fits(name: str, chance: Ran
     except (ValueError, KeyError, TypeError):
         return  # no result any more
     assert builders.made_greener(before, found, file) == ""
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(name=st.sampled_from(builders.NAMES), count=st.integers(1, 2), chance=st.randoms(use_true_random=False))
+def test_no_edit_of_the_plan_is_saved_by_digests_that_fit(name: str, count: int, chance: Random, file: Path) -> None:
+    """Edits of the plan, and of the facts that it is compared with. Every digest, the counts and the exit code are then
+    written anew, so that they fit."""
+    before, found = _as_written(name, file), builders.lines(name)
+    own = [line for line in found if line["line"] in ("run", "plan", "environment", "subject")]
+    note("; ".join(builders.edit(own, chance) for _ in range(count)))
+    try:
+        builders.ended(builders.sealed(found))
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
+        return  # no plan any more
+    assert builders.made_greener(before, found, file) == ""

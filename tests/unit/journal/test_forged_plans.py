@@ -281,6 +281,41 @@ def test_a_cause_that_may_have_been_another_one_is_not_re_judged(how: str, tmp_p
     assert set(journal.not_rejudged) == {builders.key_of(line) for line in lines}
 
 
+def test_a_place_of_the_run_that_rewrites_words_explains_nothing(tmp_path: Path) -> None:
+    """Its rows cannot be made again, so the journal's own words are all that is left to explain it."""
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    line, plan = results(found, "violates", "user.")[0], one(found, "plan")
+    own = copy.deepcopy(plan["expectations"][0])
+    own |= {"id": "mine", "promise": line["promise"], "direction": "denied", "fingerprint": "permission-denied"}
+    plan["expectations"].append(own | {"where": {}, "case": []})
+    diagnosis = line["record"]["diagnosis"] | {"fingerprint": "permission-denied"}
+    say(line, "expected", "denied", deviation="mine")
+    line["record"]["diagnosis"], line["diagnosis"] = diagnosis, "permission-denied"
+    one(found, "run")["places"]["AssertionError"] = "Permission denied (os error 13)"
+    journal = builders.read(ended(sealed(found)), path)
+    assert (journal.contradicted, journal.not_rejudged) == ((), (builders.key_of(line),))
+
+
+def test_a_release_stands_for_no_other_version(tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    one(found, "plan")["cells"][0]["as_version"] = "0.80.0"
+    assert "0.80.0" in builders.read(sealed(found), tmp_path / "j.ndjson").contradicted[0].why
+
+
+# ---- another bubblewrap than the requested one
+@pytest.mark.parametrize("by", ["call", "facts"])
+def test_another_bubblewrap_that_set_up_a_sandbox_is_judged(by: str, tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    line = results(found, "conforms", OUTSIDE)[0]
+    for each in found:
+        if by == "facts" and each["line"] == "environment":
+            each["facts"]["bwrap_asked"] = {"name": "0.9.0", "source": "static", "sha256": "0" * 64}
+        if by == "call" and each["line"] == "call" and each["id"] in line["record"]["calls"] and not each["control"]:
+            each["another_bwrap"] = "requested 0.9.0, used another"
+    wrong = builders.read(sealed(found), tmp_path / "j.ndjson").contradicted
+    assert builders.key_of(line) in {one.key for one in wrong if "another bubblewrap" in one.why}
+
+
 # ---- other versions
 def reword_the_plan(found: list[Line]) -> set[Key]:
     lines = results(found, "n/a")

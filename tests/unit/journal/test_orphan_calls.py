@@ -1,6 +1,7 @@
 """Calls that no result names: an attempt that was taken out leaves them behind, and so does a worker that crashed."""
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,70 @@ def test_a_worker_that_crashed_makes_the_results_of_its_column_unsure(crashed: b
     if crashed:
         assert (journal.contradicted, column - set(journal.not_rejudged)) == ((), set())
         assert {key.cell for key in journal.not_rejudged} == {call["cell"]}
+
+
+# ---- ways to hide such a call
+def say_that_it_is_a_control(found: list[Line], call: Line) -> None:
+    call["control"] = True
+
+
+def say_that_it_was_lost(found: list[Line], call: Line) -> None:
+    call["observation"]["ended"] = "lost"
+
+
+def name_it_as_the_call_that_shows_the_state(found: list[Line], call: Line) -> None:
+    line = results(found, "conforms", OUTSIDE)[0]
+    line["record"]["basis"]["started"]["call"] = call["id"]
+
+
+def name_it_beside_another_call(found: list[Line], call: Line) -> None:
+    line = results(found, "conforms", OUTSIDE)[0]
+    line["record"]["calls"].insert(1, call["id"])
+
+
+def name_it_as_a_control(found: list[Line], call: Line) -> None:
+    call["control"] = True
+    line = results(found, "conforms", OUTSIDE)[0]
+    line["record"]["calls"].append(call["id"])
+
+
+def name_it_in_another_column(found: list[Line], call: Line) -> None:
+    other = next(
+        line for line in results(found, "conforms", "user.") if line["policy"] != call["observation"]["policy"]
+    )
+    other["record"]["calls"].append(call["id"])
+
+
+HIDDEN = (
+    say_that_it_is_a_control, say_that_it_was_lost, name_it_as_the_call_that_shows_the_state,
+    name_it_beside_another_call, name_it_as_a_control, name_it_in_another_column,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("hide", HIDDEN, ids=lambda edit: edit.__name__)
+def test_a_call_of_an_attempt_that_was_taken_out_cannot_be_hidden(
+    hide: Callable[[list[Line], Line], None], tmp_path: Path
+) -> None:
+    found = builders.lines("promises")
+    call = _copied(found, OUTSIDE)
+    hide(found, call)
+    assert _read(found, tmp_path).contradicted
+
+
+def test_a_row_of_a_generator_names_no_call_of_another_policy(tmp_path: Path) -> None:
+    found = builders.lines("generators")
+    call = next(line for line in found if line["line"] == "call" and not line["control"])
+    call["observation"]["policy"] = "workspace-write"
+    wrong = _read(found, tmp_path).contradicted
+    assert any(call["id"] in one.why and one.key is None for one in wrong)
+    assert any("another policy" in one.why for one in wrong)
+
+
+def test_a_test_of_a_generator_that_could_not_be_set_up_excuses_its_calls(tmp_path: Path) -> None:
+    found = builders.lines("generators")
+    call = next(line for line in found if line["line"] == "call" and not line["control"])
+    lines = [line for line in results(found) if call["id"] in line["record"]["calls"]]
+    for line in lines:
+        say(line, "broken", basis={"how": "fault"}, evidence=[], calls=[])
+    journal = _read(found, tmp_path)
+    assert lines and not any(call["id"] in wrong.why for wrong in journal.contradicted)
