@@ -161,6 +161,15 @@ def test_a_call_of_an_attempt_that_was_taken_out_cannot_be_hidden(
     assert _read(found, tmp_path).contradicted
 
 
+@pytest.mark.parametrize("promise", [OUTSIDE, OWN_CALL])
+def test_a_result_names_no_more_calls_than_its_scenario_makes(promise: str, tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    call = _copied(found, promise)
+    line = results(found, "conforms", promise)[0]
+    line["record"]["calls"].insert(1, call["id"])
+    assert builders.key_of(line) in {wrong.key for wrong in _read(found, tmp_path).contradicted}
+
+
 def test_a_row_of_a_generator_names_no_call_of_another_policy(tmp_path: Path) -> None:
     found = builders.lines("generators")
     call = next(line for line in found if line["line"] == "call" and not line["control"])
