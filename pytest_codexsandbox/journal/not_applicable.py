@@ -18,6 +18,7 @@ from pytest_codexsandbox.journal.planned_environment import another_user, enviro
 from pytest_codexsandbox.matrix import requirements
 from pytest_codexsandbox.model import generator_suite
 from pytest_codexsandbox.model.capabilities import Capabilities
+from pytest_codexsandbox.model.cell import EnvironmentSpec
 from pytest_codexsandbox.model.journal_lines import CellRow, EnvironmentLine, RunLine
 from pytest_codexsandbox.model.ledger import HARNESS, START, ReadJournal
 from pytest_codexsandbox.model.plan_key import Key
@@ -42,6 +43,8 @@ class NotApplicable:
         self._paths = PrivatePaths((), journal.run.places)
         self._doors: dict[str, Door | None] = {}
         self._capabilities: dict[str, Capabilities | None] = {}
+        self._specs: dict[str, EnvironmentSpec | None] = {}
+        self._reasons_of_data: dict[tuple[str, str], tuple[str, ...] | None] = {}  # of a cell and a promise
         self._is_of_this_version = is_of_this_version(journal.run)
 
     def faults(self, record: Record, promise: Promise) -> Iterator[str]:
@@ -114,15 +117,25 @@ class NotApplicable:
 
     def _derived(self, key: Key, promise: Promise) -> tuple[str, ...] | None:
         """Returns each reason for which a plan may rule a key out; None where that cannot be derived here."""
-        row = self._cells[key.cell]
         if promise.suite == generator_suite.NAME:
-            found = generator_reasons.reason(self._journal.plan, row, key)
+            found = generator_reasons.reason(self._journal.plan, self._cells[key.cell], key)
             return None if found is None else (found,)
-        spec = environment_of(row)
+        there = (key.cell, promise.id)
+        if there not in self._reasons_of_data:
+            self._reasons_of_data[there] = self._by_data(key.cell, promise)
+        return self._reasons_of_data[there]
+
+    def _by_data(self, cell: str, promise: Promise) -> tuple[str, ...] | None:
+        spec = self._spec(cell)
         if spec is None:
             return None
         reasons = [requirements.why_not_applicable(promise, spec, platform=one) for one in _PLATFORMS]
         return tuple(dict.fromkeys(why for why in reasons if why != requirements.NEEDS_LINUX))
+
+    def _spec(self, cell: str) -> EnvironmentSpec | None:
+        if cell not in self._specs:
+            self._specs[cell] = environment_of(self._cells[cell])
+        return self._specs[cell]
 
     def _linux_fault(self, key: Key, promise: Promise) -> str:
         """Without Linux, this machine is not opened, and every promise is ruled out there."""
@@ -142,9 +155,8 @@ class NotApplicable:
 
     def _another_user(self, cell: str) -> str:
         """Returns how the user of a cell in the plan differs from that of its opened environment; "" if it does not."""
-        row = self._cells[cell]
-        spec = environment_of(row)
-        return another_user(spec, self._environments.get(row.environment, ())) if spec is not None else ""
+        spec = self._spec(cell)
+        return another_user(spec, self._environments.get(spec.id, ())) if spec is not None else ""
 
     # ---- what probes rule out
     def _unexplained(self, record: Record, promise: Promise) -> str:

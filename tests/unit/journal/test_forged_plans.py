@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from pytest_codexsandbox.cli import main
+from pytest_codexsandbox.journal import store
 from pytest_codexsandbox.journal.planned_environment import environment_of
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.matrix.shipped_promises import declared
@@ -98,6 +99,15 @@ def test_a_plan_rules_out_only_what_its_own_lines_rule_out(
     assert {journal.states()[key].verdict for key in forged} == {Verdict.BROKEN}
     assert main(["report", str(path)]) == 11
     capsys.readouterr()
+
+
+def test_a_start_is_ruled_out_by_want_of_linux_alone(tmp_path: Path) -> None:
+    """Also before the declarations of promises are compared."""
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    rule_out_the_start(found)
+    builders.write(ended(sealed(found)), path)
+    (wrong,) = store.read(path).contradicted
+    assert "which is asked wherever Linux is" in wrong.why
 
 
 def _is_forged(line: Line) -> bool:

@@ -69,6 +69,17 @@ def test_a_call_with_acts_of_another_suite_needs_no_result(tmp_path: Path) -> No
     assert not _is_found(_read(found, tmp_path), call)
 
 
+def test_a_generator_excuses_no_call_of_another_policy(tmp_path: Path) -> None:
+    found = builders.lines("promises")
+    call = _copied(found, OUTSIDE)
+    for place in ("rows", "before", "after"):
+        own = {name: seen for name, seen in call["observation"][place].items() if name.startswith("base/")}
+        call["observation"][place] = own
+    line = _plan_another(found, "generator.parses", "generator")
+    line["record"] |= {"evidence": [], "calls": []}
+    assert _is_found(_read(found, tmp_path), call)
+
+
 def test_what_the_machine_rules_out_excuses_no_battery(tmp_path: Path) -> None:
     """Other results name the battery that promises share."""
     found = builders.lines("promises")
