@@ -160,6 +160,8 @@ class RecordChecks:
         if basis.asks_for_sandbox != asks_for_sandbox(policy):
             asked = "asks" if asks_for_sandbox(policy) else "does not ask"
             yield f"the policy {policy} {asked} for a sandbox, and it was judged otherwise"
+        if record.environment not in self._environments:
+            yield f"its environment is not in the journal: {record.environment}"
         own = self._index.of_codex(record)
         if not own or not self._index.controls(record):
             yield "it has no call of Codex, or no control"

@@ -13,6 +13,7 @@ from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.record import Record
 
 _SET_BACK: Final = datetime.timedelta(minutes=10)  # by which a clock is corrected during a run
+STRICT: Final = "--codex-strict"
 PLAN_CHANGED: Final = "the plan does not fit its digest"
 
 
@@ -47,6 +48,8 @@ def end_faults(journal: ReadJournal, states: Mapping[Key, Record], ways: Sequenc
         yield "the run has no time at which it began, or none at which it ended"
     elif _is_before(end.finished, journal.run.started):
         yield f"the run ended at {end.finished}, and began at {journal.run.started}"
+    if STRICT in journal.run.invocation and not journal.run.strict:
+        yield f"its command asks for {STRICT}, and the run says that it was not strict"
     found = count(states.values())
     differ = [f"{end.counts.get(word, 0):,} {word}, not {number:,}" for word, number in found.items()
               if end.counts.get(word, 0) != number]  # fmt: skip

@@ -35,6 +35,10 @@ def test_a_process_that_outlived_a_call_is_a_row_of_the_result(tmp_path: Path) -
     assert journal.contradicted == ()
     assert journal.states()[builders.key_of(line)].verdict is Verdict.VIOLATES
 
+    builders.say(line, "violates", "leak", evidence=[rows[0] | {"reason": ""}, *rows[1:]])
+    journal = builders.read(builders.ended(found), tmp_path / "j.ndjson")
+    assert [wrong.key for wrong in journal.contradicted] == [builders.key_of(line)]
+
     builders.say(line, "conforms", evidence=rows[1:])
     journal = builders.read(builders.ended(found), tmp_path / "j.ndjson")
     assert [wrong.key for wrong in journal.contradicted] == [builders.key_of(line)]

@@ -312,6 +312,22 @@ def test_a_release_stands_for_no_other_version(tmp_path: Path) -> None:
     assert "0.80.0" in builders.read(sealed(found), tmp_path / "j.ndjson").contradicted[0].why
 
 
+def test_an_expected_result_of_an_environment_that_is_not_there_is_found(tmp_path: Path) -> None:
+    """Without the facts of its machine, no cause could be derived."""
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    line = results(found, "expected")[0]
+    line["environment"] = line["record"]["environment"] = f"{line['record']['environment']}@gw9"
+    (wrong,) = builders.read(sealed(found), path).contradicted
+    assert wrong.key == builders.key_of(line) and "@gw9" in wrong.why
+
+
+def test_a_strict_run_says_that_it_was_strict(tmp_path: Path) -> None:
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    one(found, "run")["invocation"].append("--codex-strict")
+    (wrong,) = builders.read(found, path).contradicted
+    assert "--codex-strict" in wrong.why and wrong.line == len(found)
+
+
 # ---- another bubblewrap than the requested one
 @pytest.mark.parametrize("by", ["call", "facts"])
 def test_another_bubblewrap_that_set_up_a_sandbox_is_judged(by: str, tmp_path: Path) -> None:
