@@ -49,7 +49,9 @@ def _plan_another(found: list[Line], promise: str, suite: str, *, like: str = OU
 
 @pytest.mark.parametrize("promise", [OUTSIDE, OWN_CALL])
 @pytest.mark.parametrize("suite", ["generator", "mine"])
-def test_a_key_of_another_suite_excuses_no_call_of_ours(promise: str, suite: str, tmp_path: Path) -> None:
+def test_a_key_of_another_suite_excuses_no_call_with_acts_of_a_shipped_promise(
+    promise: str, suite: str, tmp_path: Path
+) -> None:
     found = builders.lines("promises")
     call = _copied(found, promise)
     line = _plan_another(found, "generator.parses" if suite == "generator" else "mine.promise", suite)
@@ -80,7 +82,7 @@ def test_a_generator_excuses_no_call_of_another_policy(tmp_path: Path) -> None:
     assert _is_found(_read(found, tmp_path), call)
 
 
-def test_what_the_machine_rules_out_excuses_no_battery(tmp_path: Path) -> None:
+def test_a_promise_that_a_probe_rules_out_excuses_no_battery(tmp_path: Path) -> None:
     """Other results name the battery that promises share."""
     found = builders.lines("promises")
     call = _copied(found, OUTSIDE)
@@ -89,7 +91,7 @@ def test_what_the_machine_rules_out_excuses_no_battery(tmp_path: Path) -> None:
     assert _is_found(_read(found, tmp_path), call)
 
 
-def test_what_the_machine_rules_out_may_have_made_its_own_call(tmp_path: Path) -> None:
+def test_a_promise_that_a_probe_rules_out_may_have_made_its_own_call(tmp_path: Path) -> None:
     found = builders.lines("promises")
     line = results(found, "conforms", OWN_CALL)[0]
     own = next(name for name in line["record"]["calls"] if "unconfined" not in name)
