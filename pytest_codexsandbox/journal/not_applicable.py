@@ -14,7 +14,7 @@ import msgspec
 from pytest_codexsandbox import __version__
 from pytest_codexsandbox.errors import CodexSandboxError
 from pytest_codexsandbox.journal import generator_reasons
-from pytest_codexsandbox.journal.planned_environment import another_user, environment_of, is_local
+from pytest_codexsandbox.journal.planned_environment import another_user, environment_of, is_local, knows_profile
 from pytest_codexsandbox.matrix import requirements
 from pytest_codexsandbox.model import generator_suite
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -128,6 +128,8 @@ class NotApplicable:
     def _by_data(self, cell: str, promise: Promise) -> tuple[str, ...] | None:
         spec = self._spec(cell)
         if spec is None:
+            return None
+        if not requirements.OF_PROFILE.isdisjoint(promise.requires) and not knows_profile(self._cells[cell]):
             return None
         reasons = [requirements.why_not_applicable(promise, spec, platform=one) for one in _PLATFORMS]
         return tuple(dict.fromkeys(why for why in reasons if why != requirements.NEEDS_LINUX))

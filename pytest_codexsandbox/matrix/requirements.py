@@ -30,6 +30,7 @@ WORDS: Final = (
     PRIVILEGES,
     OWN_TMP,
 )
+OF_PROFILE: Final = frozenset({"network:own", SETTINGS})  # answered by the security profile of a container
 AT_RUN_TIME: Final = "capability:"
 FULL_ACCESS: Final = "full-access"
 PROGRAM: Final = "program:"  # that is on the PATH of calls

@@ -12,9 +12,11 @@ import pytest
 from pytest_codexsandbox.cli import main
 from pytest_codexsandbox.journal import store
 from pytest_codexsandbox.journal.planned_environment import environment_of
+from pytest_codexsandbox.journal.record_checks import RecordChecks
 from pytest_codexsandbox.matrix.requirements import NEEDS_LINUX
 from pytest_codexsandbox.matrix.shipped_promises import declared
-from pytest_codexsandbox.model.journal_lines import CellRow, PlanLine
+from pytest_codexsandbox.model.journal_lines import CellRow, PlanLine, PromiseRow, RunLine
+from pytest_codexsandbox.model.ledger import ReadJournal
 from pytest_codexsandbox.model.plan_content import asks_digest, content_digest
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.verdict import Verdict
@@ -136,6 +138,26 @@ def test_an_environment_is_known_by_axes_that_fit_its_id(name: str) -> None:
     assert (spec.user, spec.resolver, spec.container.profile.network) == ("u1000", "ours", "own")
     for changed in ({"profile": "docker-default"}, {"user": "root"}, {"profile": "mine"}, {"engine": "other"}):
         assert environment_of(msgspec.structs.replace(row, axes=axes | changed)) is None
+
+
+@pytest.mark.parametrize(
+    ("requires", "why", "unsure"),
+    [("user:ordinary", "needs an ordinary user; this is root", False), ("network:own", NEIGHBOUR, True)],
+)
+def test_a_profile_of_the_user_makes_only_its_own_reasons_unsure(requires: str, why: str, unsure: bool) -> None:
+    axes = {"distro": "debian-12", "bwrap": "distro", "profile": "mine", "user": "root", "engine": "docker"}
+    place, key = "debian-12~bwrap-distro~mine~root", Key(cell="x", door="sandbox", policy="read-only", promise=OUTSIDE)
+    row = {**_row(builders.lines("promises"), OUTSIDE), "requires": [requires]}
+    plan = PlanLine(
+        digest="",
+        cells=(CellRow(id="x", environment=place, subject="1.0.0", axes=axes),),
+        promises=(msgspec.convert(row, PromiseRow),),
+        keys=(key,),
+        not_applicable={str(key): why},
+    )
+    run = RunLine(id="x", started="2026-11-20T00:00:00+00:00", product=builders.TODAY, schema=2)
+    checks = RecordChecks(ReadJournal(run=run, plan=plan))
+    assert ([*checks.plan_faults([key])], checks.is_plan_unsure(key)) == ([], unsure)
 
 
 # ---- declarations of promises

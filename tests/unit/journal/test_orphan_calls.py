@@ -49,9 +49,7 @@ def _plan_another(found: list[Line], promise: str, suite: str, *, like: str = OU
 
 @pytest.mark.parametrize("promise", [OUTSIDE, OWN_CALL])
 @pytest.mark.parametrize("suite", ["generator", "mine"])
-def test_a_key_of_another_suite_excuses_no_call_with_acts_of_a_shipped_promise(
-    promise: str, suite: str, tmp_path: Path
-) -> None:
+def test_a_key_of_another_suite_excuses_no_shipped_call(promise: str, suite: str, tmp_path: Path) -> None:
     found = builders.lines("promises")
     call = _copied(found, promise)
     line = _plan_another(found, "generator.parses" if suite == "generator" else "mine.promise", suite)
