@@ -243,18 +243,29 @@ class CommandContract:
             done = environment.run(python(world, script, launch=Launch(closed=(0,), umask=0o7)))
         assert (done.exit, done.stdout) == (0, b"True 7\n"), done
 
-    @pytest.mark.parametrize("launch", [Launch(closed=(0,)), Launch(stdin_file="/dev/null")], ids=["closed", "null"])
-    def test_a_signal_lets_a_probe_without_stdin_go_on(self, environment: Environment, launch: Launch) -> None:
+    @pytest.mark.parametrize(
+        ("launch", "before"),
+        [
+            (Launch(closed=(0,)), ()),
+            (Launch(stdin_file="/dev/null"), ()),
+            (Launch(), ("/bin/sh", "-c", 'exec "$@" </dev/null', "sh")),  # as a door may, without a word to the agent
+        ],
+        ids=["closed", "null", "null-on-the-way"],
+    )
+    def test_a_signal_lets_a_probe_without_stdin_go_on(
+        self, environment: Environment, launch: Launch, before: tuple[str, ...]
+    ) -> None:
         script = f"""
             import os, signal
 
             signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGUSR1}})
-            os.write(1, b'\\x1ecx:n0nce:{{"ready": {{}}}}\\n')
+            os.write(1, b'\\x1ecx:n0nce:{{"ready": {{"go": "signal"}}}}\\n')
             os.write(1, b"%r" % (signal.sigtimedwait({{signal.SIGUSR1}}, {GENEROUS}) is not None))
         """
         with fresh(environment) as world:
             command = python(world, script, probe_nonce="n0nce", launch=launch)
-            done = environment.run(msgspec.structs.replace(command, probe_argv=command.argv))
+            inner = command.argv
+            done = environment.run(msgspec.structs.replace(command, argv=(*before, *inner), probe_argv=inner))
         assert (done.exit, done.stdout.splitlines()[1:]) == (0, [b"True"]), done
         assert len(done.readings) == 1
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 from pytest_codexsandbox.guest import process_tree
 
 NAMESPACES: Final = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
+SIGNAL_WANTED: Final = b'"go": "signal"'  # of guest/probe.py
+_LONGEST_LINE: Final = 4096
 _LARGEST_HASHED: Final = 64 * 1024 * 1024
 _hashed: dict[tuple[int, int, int, int], str] = {}
 
@@ -19,17 +21,19 @@ class InspectorSocket:
     def __init__(self, nonce: str) -> None:
         self._words = b"\x1ecx:" + nonce.encode() + b':{"ready"'
         self._tail = b""
-        self._found = False
+        self.wants_signal = False  # the probe cannot read the line `go`
 
     def hears(self, data: bytes) -> bool:
         """Adds `data` and checks whether the probe's `ready` line is complete now."""
         text = self._tail + data
-        if not self._found:
-            at = text.find(self._words)
-            self._found = at >= 0
-            text = text[at:] if self._found else text
+        at = text.find(self._words)
+        if at < 0:
             self._tail = text[-len(self._words) :]
-        return self._found and b"\n" in text
+            return False
+        line, end, _ = text[at:].partition(b"\n")
+        self._tail = line[:_LONGEST_LINE]
+        self.wants_signal = SIGNAL_WANTED in line
+        return bool(end)
 
 
 def find(roots: list[int], argv: list[str]) -> int:

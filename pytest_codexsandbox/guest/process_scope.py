@@ -7,7 +7,6 @@ ends all.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import signal
@@ -157,7 +156,7 @@ class ProcessScope:
         def heard(data: bytes) -> None:
             if ear.hears(data):
                 self.out.heard = lambda _: None
-                self._let_go(self._read_the_probe())
+                self._let_go(self._read_the_probe(), by_signal=ear.wants_signal)
                 self.feed.put(b"go\n" + self._stdin, end=True)
                 self._interrupt_later()
 
@@ -172,11 +171,16 @@ class ProcessScope:
             self._readings.append(probe_inspector.read(probe, top=self.pid, pipe=ours))
         return probe
 
-    def _let_go(self, probe: int) -> None:
+    def _let_go(self, probe: int, *, by_signal: bool) -> None:
         """Tells the probe by a signal that it was inspected, where it cannot read the line `go`."""
-        if probe and (0 in (self._launch.get("closed") or ()) or self._launch.get("stdin_file") == os.devnull):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(probe, _GO)
+        if not probe or not by_signal:
+            return
+        try:
+            os.kill(probe, _GO)
+        except ProcessLookupError:
+            pass
+        except PermissionError as problem:  # it belongs to another user, and goes on by itself after a while
+            self.err.kept += f"codexsandbox: no signal to the waiting probe {probe}: {problem.strerror}\n".encode()
 
     def _interrupt_later(self) -> None:
         if self._command["interrupt_after"]:

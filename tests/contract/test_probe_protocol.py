@@ -15,6 +15,7 @@ import pytest
 
 from pytest_codexsandbox.doors.support.call_output import Spoken, parse
 from pytest_codexsandbox.guest import probe
+from pytest_codexsandbox.guest.probe_inspector import SIGNAL_WANTED
 
 PROBE = str(Path(probe.__file__))
 NONCE = "c0ffee"
@@ -91,7 +92,9 @@ def test_without_stdin_a_signal_is_the_word_go(tmp_path: Path, *, closes: bool) 
     )
     assert child.stdout
     with child:
-        assert json.loads(child.stdout.readline().split(b":", 2)[2]) == {"ready": {"pid": child.pid}}
+        said = child.stdout.readline()
+        assert json.loads(said.split(b":", 2)[2]) == {"ready": {"pid": child.pid, "go": "signal"}}
+        assert SIGNAL_WANTED in said
         time.sleep(0.2)  # it could have acted by now
         assert not file.exists()
         child.send_signal(probe.GO)

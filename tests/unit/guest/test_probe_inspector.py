@@ -15,6 +15,22 @@ def test_the_line_is_heard_when_it_is_complete_however_it_is_cut(size: int) -> N
     assert heard == [False] * (len(heard) - 1) + [True]
 
 
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+@pytest.mark.parametrize("wants", [True, False])
+def test_a_probe_that_asks_for_a_signal_is_heard_in_its_own_line(size: int, *, wants: bool) -> None:
+    stream = LINE.replace(b"7}", b'7, "go": "signal"}') if wants else LINE
+    ear = InspectorSocket("abc")
+    while stream and not ear.hears(stream[:size]):
+        stream = stream[size:]
+    assert ear.wants_signal is wants
+
+
+def test_a_line_of_another_program_asks_for_no_signal() -> None:
+    ear = InspectorSocket("abc")
+    assert ear.hears(b'{"go": "signal"}\n' + LINE + b'{"go": "signal"}\n')
+    assert not ear.wants_signal
+
+
 @pytest.mark.parametrize(
     "stream", [b'\x1ecx:xyz:{"ready": 1}\n', b'\x1ecx:abc:{"row": {"ready": 1}}\n', b"ready\n", LINE[:-1]]
 )
