@@ -307,6 +307,10 @@ class Door(Protocol):
     reads_config_files: bool = False
     """True: Codex obeys the whole configuration file here, including its `sandbox_mode`."""
 
+    takes_shell_snapshots: bool = False
+    """True: Codex starts the user's shell here, beside the command. `command` then lets it do so for a call with
+    `shell_snapshot`, and for no other call: such a shell may be too slow, so that a call has its effects or not."""
+
     probes_full_access: bool = False
     """True: `danger-full-access` is only measured for a release with the capability `full-access`; False: for all."""
 

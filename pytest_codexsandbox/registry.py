@@ -128,6 +128,7 @@ def _traits(name: str) -> DoorTraits:
             is_control=made.is_control,
             asks_own_calls=made.asks_own_calls,
             reads_config_files=made.reads_config_files,
+            takes_shell_snapshots=made.takes_shell_snapshots,
             default_for=made.default_for,
         )
     except Exception as fault:

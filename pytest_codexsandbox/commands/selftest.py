@@ -37,7 +37,7 @@ from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.suite_traits import SANDBOX
 from pytest_codexsandbox.registry import data_folder, default_door, doors
 from pytest_codexsandbox.releases.known_releases import installed
-from pytest_codexsandbox.selftest import AT_EVERY_DOOR, FAKES, GOOD, OPEN_DOORS, Fake, subject
+from pytest_codexsandbox.selftest import AT_EVERY_DOOR, AT_ONE_DOOR, FAKES, GOOD, Fake, subject
 from pytest_codexsandbox.selftest.kill_rules import OWN, STANDING, Fault, KillResult, faults, is_wanted
 
 EXAMPLES: Final = (
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     if not sys.platform.startswith("linux"):
         raise InputError("selftest needs Linux", why=NEEDS_LINUX)
     started = time.monotonic()
-    at_doors = {door: through(door, fakes, pairs, everything) for door in OPEN_DOORS}
+    at_doors = {door: through(door, fakes, pairs, everything) for door in AT_ONE_DOOR}
     with progress(total=len(fakes) + len(writers) + sum(map(len, at_doors.values()))) as say:
         killing, others = kill(fakes, pairs, at_doors, say=say)
         if writers:
@@ -142,9 +142,9 @@ def about(fakes: tuple[Fake, ...], pairs: Pairs, everything: Pairs) -> tuple[Fak
 
 
 def through(door: str, fakes: tuple[Fake, ...], pairs: Pairs, everything: Pairs) -> tuple[Fake, ...]:
-    """Returns the subjects that are tested at another door too, and one that is open only there."""
+    """Returns the subjects that are tested at another door too, and those that are tested only there."""
     asked = tuple(fake for fake in fakes if fake.name in AT_EVERY_DOOR)
-    return about((*asked, *((OPEN_DOORS[door],) if asked else ())), riding(pairs, door), everything)
+    return about((*asked, *(AT_ONE_DOOR[door] if asked else ())), riding(pairs, door), everything)
 
 
 def riding(pairs: Pairs, door: str) -> Pairs:

@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from pytest_codexsandbox.doors.support.codex_door import CodexDoor
 from pytest_codexsandbox.doors.support.codex_options import no_settings, settings_of
-from pytest_codexsandbox.doors.support.driver_command import QUIET, as_words, driver_command, policy_of
+from pytest_codexsandbox.doors.support.driver_command import as_words, driver_command, policy_of, quiet
 from pytest_codexsandbox.errors import Unavailable
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.capabilities import Capabilities
@@ -45,7 +45,7 @@ class AppServerDoor(CodexDoor):
         if missing:
             raise Unavailable(missing)
         words = settings_of(words, door=self.name)
-        codex = (subject.binary, SUBCOMMAND, *as_words(QUIET), *words)
+        codex = (subject.binary, SUBCOMMAND, *quiet(call), *words)
         return driver_command(DRIVER, codex, inner, world, call, door=self.name, why=f"codex app-server under {why}")
 
     def lacks(self, able: Capabilities) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 from pytest_codexsandbox.doors.support.call_settings import toml_text
 from pytest_codexsandbox.doors.support.codex_door import CodexDoor
 from pytest_codexsandbox.doors.support.codex_options import exec_words
-from pytest_codexsandbox.doors.support.driver_command import QUIET, as_words, driver_command, policy_of
+from pytest_codexsandbox.doors.support.driver_command import as_words, driver_command, policy_of, quiet
 from pytest_codexsandbox.model.act import Call
 from pytest_codexsandbox.model.command import Command
 from pytest_codexsandbox.model.policy import Policy
@@ -34,6 +34,7 @@ OF_SHELLS: Final = ("OLDPWD", "SHLVL", "_")  # the user's shell starts the comma
 class ExecDoor(CodexDoor):
     name = "exec"
     reads_config_files = True
+    takes_shell_snapshots = True
     adds_variables = (*OF_CODEX, *FOR_TOOLS, *OF_SHELLS)
     default_for = ("options",)
 
@@ -51,7 +52,7 @@ class ExecDoor(CodexDoor):
             "exec",
             "--json",
             "--skip-git-repo-check",
-            *as_words(QUIET),
+            *quiet(call),
             *exec_words(words, door=self.name),
         )
         return driver_command(DRIVER, codex, inner, world, call, door=self.name, why=f"codex exec under {why}")

@@ -19,7 +19,7 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, NoReturn  # noqa: UP035
 
 if TYPE_CHECKING:
-    from pytest_codexsandbox.guest import fake_doors
+    from pytest_codexsandbox.guest import fake_doors, world_flaws
     from pytest_codexsandbox.guest.fake_call import (
         AlteringPipe,
         Call,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 else:  # started as a file: the files beside it are modules
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import fake_doors
+    import world_flaws
     from fake_call import AlteringPipe, Call, become, end_descendants, is_probe, wait_for, write_all
 
 VERSION = "codex-cli 0.0.0\n"
@@ -44,6 +45,7 @@ Commands:
   exec        Run Codex non-interactively
   app-server  Run the app server
   sandbox     Run commands within a Codex-provided sandbox
+  features    Inspect feature flags
   help        Print this message or the help of the given subcommand(s)
 
 Options:
@@ -72,10 +74,11 @@ Options:
   -c, --config <key=value>  Override a configuration value
   -h, --help                Print help
 """
-SUBCOMMANDS = ("sandbox", "app-server", "exec")
+SUBCOMMANDS = ("sandbox", "app-server", "exec", "features")
+FEATURES = "shell_snapshot  stable  true\n"
 ALONE = ("--json", "--skip-git-repo-check")  # options of `exec` without a value
 WITH_VALUE = ("-c", "--config", "--enable", "--disable", "-P", "--permission-profile", "-C", "--cd", "-s", "--sandbox")
-UNKNOWN = "Error: this stand-in for Codex knows `sandbox`, `app-server` and `exec` only\n"
+UNKNOWN = "Error: this stand-in for Codex knows `sandbox`, `app-server`, `exec` and `features` only\n"
 MODES = ("read-only", "workspace-write", "danger-full-access")
 PROFILES = {":read-only": MODES[0], ":workspace": MODES[1], ":danger-full-access": MODES[2]}
 
@@ -310,6 +313,8 @@ def main(words: list[str]) -> None:
     subject, asked = json.loads(words[0]), Asked(words[1:])
     if not asked.subcommand:
         end(1, UNKNOWN)
+    if asked.subcommand == "features":
+        end(0, FEATURES)
     if asked.subcommand != "sandbox":
         asked.under_a_file()
     policy = asked.policy(believes=tuple(subject["flaws"]))
@@ -322,6 +327,9 @@ def main(words: list[str]) -> None:
     if asked.subcommand == "app-server":
         fake_doors.serve(asked.options, policy, perform)
     elif asked.subcommand == "exec":
+        if asked.options.get("features.shell_snapshot") is True:
+            outside = os.path.join(os.path.dirname(policy["cwd"]), "documents")
+            world_flaws.take_snapshot(subject["flaws"], outside=outside)
         fake_doors.turn(asked.options, perform)
     elif not asked.command:
         end(1, "Error: sandbox command must not be empty\n")

@@ -3,7 +3,6 @@
     PYTHON -I -S probe.py NONCE PLAN        PLAN = base64(zlib(JSON {"acts": [{"id", "verb", "path", "params"}, …]}))
 
 It says `\\x1ecx:NONCE:{"ready": …}`, waits for a line `go` on stdin (or its end), says a row for each act, then `done`.
-Where stdin is closed or /dev/null, `ready` asks for the signal GO in place of the line.
 It needs the standard library of Python 3.9, and imports lazily, since it starts in every call. Rare verbs are in
 probe_verbs.py and probe_kernel_verbs.py beside it. A verb is a function `do_<verb>(path, params)`; it returns the value
 that was read, names its system call by `at`, and lets OSError rise. What must happen after its row was said (ending,
@@ -614,12 +613,11 @@ def perform(act: Params) -> Params:
 
 def main() -> None:
     nonce, plan = sys.argv[1], json.loads(zlib.decompress(a2b_base64(sys.argv[2])))
-    ready: dict[str, object] = {"pid": os.getpid()}
-    if hears_nothing():  # before the agent hears of us: it must find the signal held back, or it would end us
+    deaf = hears_nothing()
+    if deaf:  # before the agent hears of us: it must find the signal held back, or it would end us
         signal.pthread_sigmask(signal.SIG_BLOCK, {GO})
-        ready["go"] = "signal"
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it as it ends any program, without a traceback
-    say(nonce, {"ready": ready})
+    say(nonce, {"ready": {"pid": os.getpid(), **({"go": "signal"} if deaf else {})}})
     wait_for_go()
     for done, act in enumerate(plan["acts"], 1):
         AFTERWARDS.clear()

@@ -11,6 +11,8 @@ fake_call.py and restraint.py ask here. Each word in `flaws` breaks one thing:
     environment:dropped, environment:secrets-lost, environment:token (the token of auth.json is added),
     environment:pager (what `codex exec` adds for tools is added)
     git-link:dies, git-link:named (no command runs where .git is a link: unexplained; or with its name, as Codex does)
+    snapshot:open, snapshot:none, snapshot:unkept (`codex exec` starts the user's shell without a sandbox; or starts
+                                  none; or keeps no snapshot)
     git:called (Codex calls git in the workspace, without a sandbox and with the repository's settings)
     words:utf-8 (arguments are read as UTF-8, and what is none is replaced)
 
@@ -104,6 +106,25 @@ def refuse_link(flaws: Iterable[str], folder: str) -> None:
 def call_git(flaws: Iterable[str]) -> None:
     if "git:called" in set(flaws):
         subprocess.run(["git", "status"], stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False)
+
+
+def take_snapshot(flaws: Iterable[str], *, outside: str) -> None:
+    """Starts the user's shell, as `codex exec` does to learn its variables. What it made outside is gone afterwards,
+    unless that is the flaw."""
+    there = set(flaws)
+    if "snapshot:none" in there:
+        return
+    before = set(os.listdir(outside))
+    read = ["sh", "-lc", "export -p"]
+    ended = subprocess.run(read, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False)
+    if "snapshot:unkept" not in there:
+        folder = os.path.join(os.environ.get("CODEX_HOME", ""), "shell_snapshots")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "snapshot.sh"), "wb") as file:
+            file.write(ended.stdout)
+    if "snapshot:open" not in there:
+        for name in set(os.listdir(outside)) - before:
+            os.unlink(os.path.join(outside, name))
 
 
 def as_utf_8(words: list[str]) -> list[str]:

@@ -26,6 +26,7 @@ from pytest_codexsandbox.suite_protocols import Side
 
 EVERYTHING = Selection()
 OWN_CALL: Final = "such a door runs only the acts of the battery, and no separate call"
+NO_SNAPSHOT: Final = "Codex starts no shell of the user beside a command at such a door"
 
 
 class SuiteSides(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,12 +106,16 @@ def _names(
 def rides(promise: Promise, door: DoorTraits) -> bool:
     """Checks whether a promise is checked at a door. A promise that needs a call of its own (stdin, words, folder, end,
     copies) is not checked at each door, unless its call says that it may be."""
+    if promise.call is not None and promise.call.shell_snapshot:
+        return door.takes_shell_snapshots
     return promise.call is None or door.asks_own_calls or promise.call.at_every_door
 
 
 def not_at(promise: Promise, door: DoorTraits) -> str:
     """Returns why a promise is not checked at a door; "" if it is."""
-    return "" if rides(promise, door) else OWN_CALL
+    if rides(promise, door):
+        return ""
+    return NO_SNAPSHOT if promise.call is not None and promise.call.shell_snapshot else OWN_CALL
 
 
 def _not_by(doors: Sequence[DoorTraits], keys: Iterable[Key], promises: Sequence[Promise]) -> Iterator[NotPlanned]:
@@ -119,7 +124,7 @@ def _not_by(doors: Sequence[DoorTraits], keys: Iterable[Key], promises: Sequence
     for door in doors:
         for promise in promises:
             if promise.id in planned and not rides(promise, door):
-                yield NotPlanned(what=f"{promise.id} by {door.name}", why=OWN_CALL)
+                yield NotPlanned(what=f"{promise.id} by {door.name}", why=not_at(promise, door))
 
 
 def digest(plan: Plan) -> str:
@@ -260,7 +265,8 @@ def _left_out(
             by_name.setdefault(name, why)
     planned = {name for key in keys for name in (key.cell, key.door, key.policy, key.promise)}
     elsewhere = {promise.id: f"only for {', '.join(promise.policies) or 'no policy'}" for promise in promises}
-    elsewhere |= {promise.id: OWN_CALL for promise in promises if not any(rides(promise, door) for door in doors)}
+    at = [(promise.id, [not_at(promise, door) for door in doors]) for promise in promises]
+    elsewhere |= {name: reasons[0] for name, reasons in at if reasons and all(reasons)}
     unasked = tuple(policy for policy in POLICIES if policy not in names.policies)
     missing = [NotPlanned(what=policy, why="not among the matrix file's policies") for policy in unasked]
     for name in (*names.cells, *names.doors, *names.policies, *names.promises):

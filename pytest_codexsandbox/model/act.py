@@ -94,6 +94,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     starts: int = 1  # one after the other in one world: CODEX_HOME and all files stay as the start before left them
     later: tuple[str, ...] = ()  # paths that acts are given, and that the first start goes without
     untrusted: bool = False  # the working folder is no trusted project, at doors that trust it otherwise too
+    shell_snapshot: bool = False  # Codex may start the user's shell beside the command, at doors where it does so
     # Every door can make this call: it differs in files, folders, roots, variables, starts, and not in stdin or end.
     at_every_door: bool = False
 

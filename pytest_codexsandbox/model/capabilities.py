@@ -19,3 +19,4 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     exec_server: bool = False
     mcp_server: bool = False
     doctor: bool = False
+    shell_snapshot: bool = False  # `codex exec` can take a snapshot of the user's shell

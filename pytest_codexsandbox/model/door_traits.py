@@ -19,4 +19,5 @@ class DoorTraits(msgspec.Struct, frozen=True, kw_only=True):
     is_control: bool = False
     asks_own_calls: bool = False
     reads_config_files: bool = False
+    takes_shell_snapshots: bool = False
     default_for: tuple[DoorUse, ...] = ()

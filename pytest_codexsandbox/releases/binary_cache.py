@@ -14,7 +14,7 @@ from pytest_codexsandbox.releases.artefact import Run
 from pytest_codexsandbox.releases.cache_files import sha256_of, write_whole
 from pytest_codexsandbox.releases.capability_probe import has_bwrap, probe
 
-EDITION: Final = 1  # of the probe: a new edition probes again
+EDITION: Final = 2  # of the probe: a new edition probes again
 _asked: dict[str, Capabilities] = {}  # scripts, by this process
 _read: dict[str, str] = {}  # digests, by this process: needed after each call, also where the cache is read-only
 

@@ -45,6 +45,7 @@ def probe(binary: str, *, run: Run, home: Path | None = None) -> Capabilities:
             exec_server=ask.knows("exec-server"),
             mcp_server=ask.knows("mcp-server"),
             doctor=ask.knows("doctor"),
+            shell_snapshot=_has_feature(ask, "shell_snapshot"),
             **words,
         )
 
@@ -141,6 +142,14 @@ def _knows_default_permissions(ask: _Ask) -> bool:
         return False
     done = ask("features", "list", "-c", f'default_permissions="{_UNKNOWN_PROFILE}"')
     return done.exit != 0 and "default_permissions" in _text(done)
+
+
+def _has_feature(ask: _Ask, name: str) -> bool:
+    """Checks whether the binary lists a feature, on or off. Early releases have no list."""
+    if not ask.knows("features"):
+        return False
+    listed = ask("features", "list")
+    return listed.exit == 0 and re.search(rf"^{name}\s", _text(listed), re.MULTILINE) is not None
 
 
 def _is_help_of(done: CommandResult, *words: str) -> bool:

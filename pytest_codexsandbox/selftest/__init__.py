@@ -6,16 +6,17 @@ one promise.
 
 from pathlib import Path
 
+from pytest_codexsandbox.selftest.door_fakes import AT_EVERY_DOOR, AT_ONE_DOOR
 from pytest_codexsandbox.selftest.fake import Fake
 from pytest_codexsandbox.selftest.fake_codex_script import FakeSubject, subject, write
-from pytest_codexsandbox.selftest.fake_codexes import ALLOW_ALL, AT_EVERY_DOOR, FAKES, GOOD, OPEN_DOORS, named
+from pytest_codexsandbox.selftest.fake_codexes import ALLOW_ALL, FAKES, GOOD, named
 
 __all__ = [
     "ALLOW_ALL",
     "AT_EVERY_DOOR",
+    "AT_ONE_DOOR",
     "FAKES",
     "GOOD",
-    "OPEN_DOORS",
     "Fake",
     "FakeSubject",
     "canaries",

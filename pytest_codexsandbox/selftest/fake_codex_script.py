@@ -32,6 +32,7 @@ CAPABILITIES: Final = Capabilities(
     full_access=True,
     default_permissions=False,
     app_server=True,
+    shell_snapshot=True,
 )
 
 

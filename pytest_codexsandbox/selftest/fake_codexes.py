@@ -338,49 +338,6 @@ PROCESSES: Final = (
            conduct="one-at-a-time"),
 )  # fmt: skip
 
-# Run through every door: all ways of giving no honest answer, and a few mutants of each topic.
-AT_EVERY_DOOR: Final = (
-    "good",
-    "allow-all",
-    "exit-0",
-    "exit-1",
-    "silent",
-    "hang",
-    "garbage",
-    "wrong-nonce",
-    "prose",
-    "crash",
-    "liar",
-    "late",
-    "half",
-    "twice",
-    "deny-all",
-    "read-only-writes",
-    "full-access-denies",
-    "lets-outside",
-    "ignores-roots",
-    "ignores-exclude-slash-tmp",
-    "forgets-git",
-    "believes-the-project",
-    "believes-the-projects-network",
-    "sqlite-outside",
-    "leaks-inet",
-    "network-on-denies",
-    "fails-always",
-    "shows-everybody",
-    "flag-missing",
-)
-# Confined at every other door: one door's start says nothing about another's.
-OPEN_DOORS: Final = {
-    door: mutant(
-        f"open-{door}",
-        f"has no sandbox at the door {door}",
-        "start.sandbox-is-on",
-        "filesystem.outside-create-refused",
-        flaws=(f"unconfined:{door}",),
-    )
-    for door in ("app-server", "exec")
-}
 FAKES: Final = (GOOD, ALLOW_ALL, *GENERAL, *FILESYSTEM, *PROTECTED, *SQLITE, *NETWORKS, *PROCESSES, *KERNEL, *WORLDS)
 
 

@@ -74,7 +74,7 @@ def test_every_promise_can_be_planned() -> None:
         "house",
         (Cell(environment=spec, subject=SubjectSpec(label="0.163.0")),),
         PROMISES,
-        doors=(doors()["sandbox"],),
+        doors=(doors()["sandbox"], doors()["exec"]),
         platform="linux",
     )
     assert {promise.id for promise in plan.promises} == {one.id for one in PROMISES if one.suite == SANDBOX}

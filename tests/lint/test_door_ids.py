@@ -65,8 +65,8 @@ OTHER_MEANINGS: Final = {
     ("pytest_codexsandbox/reports/by_generator.py", "unconfined"): (1, VERDICT),
     ("pytest_codexsandbox/reports/readme_line.py", "unconfined"): (1, WALLS),
     ("pytest_codexsandbox/selftest/fake_codex_script.py", "sandbox"): (1, CAPABILITY),
-    ("pytest_codexsandbox/selftest/fake_codexes.py", "app-server"): (1, SUBJECTS),
-    ("pytest_codexsandbox/selftest/fake_codexes.py", "exec"): (1, SUBJECTS),
+    ("pytest_codexsandbox/selftest/door_fakes.py", "app-server"): (1, SUBJECTS),
+    ("pytest_codexsandbox/selftest/door_fakes.py", "exec"): (1, SUBJECTS),
     ("pytest_codexsandbox/selftest/fake_codexes.py", "unconfined"): (1, "a conduct of a fake Codex"),
 }
 # Its programs stand alone: what they know is Codex's command line, and no door.

@@ -91,7 +91,7 @@ def test_files_can_be_read_in_one_sitting(ending: str) -> None:
     named = [path for path in files() if path.suffix == ending or path.name == ending]
     assert named
     lengths = {path.relative_to(ROOT).as_posix(): _lines(path) for path in named}
-    longest = {ALONE: 633}  # 13 more: how it waits where it has no stdin, which is its start and no verb
+    longest = {ALONE: 634}  # 14 more: how it waits where it has no stdin, which is its start and no verb
     assert {name: lines for name, lines in lengths.items() if lines > longest.get(name, LONGEST[ending])} == {}, (
         f"too long: split the file. {ALONE} cannot be split: shorten it, or raise its limit in this test and say why"
     )

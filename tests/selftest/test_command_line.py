@@ -19,8 +19,8 @@ from tests.selftest.builders import NO_TMP, WRITING, Act, World, probe, said
         (("sandbox", "--full-auto", "true"), 2, "unexpected argument '--full-auto' found"),
         (("-c", 'sandbox_mode="bogus"', "sandbox", "true"), 1, "unknown variant `bogus`"),
         (("app-server", "--help"), 0, "Usage: codex app-server [OPTIONS]"),
-        (("mcp-server", "true"), 1, "knows `sandbox`, `app-server` and `exec` only"),
-        ((), 1, "knows `sandbox`, `app-server` and `exec` only"),
+        (("mcp-server", "true"), 1, "knows `sandbox`, `app-server`, `exec` and `features` only"),
+        ((), 1, "knows `sandbox`, `app-server`, `exec` and `features` only"),
     ],
 )
 def test_the_command_line_is_codex_s(world: World, words: tuple[str, ...], code: int, text: str) -> None:

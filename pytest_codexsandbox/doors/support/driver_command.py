@@ -29,10 +29,10 @@ QUIET: Final = (
     "analytics.enabled=false",
     "features.plugins=false",
     "features.apps=false",
-    "features.shell_snapshot=false",
     "features.unbounded_connection_retries=false",
     "features.daemon_auto_start=false",
 )
+SNAPSHOT: Final = "features.shell_snapshot"
 
 
 def driver_command(
@@ -62,6 +62,11 @@ def driver_command(
 
 def as_words(overrides: Sequence[str] | Iterator[str]) -> tuple[str, ...]:
     return tuple(word for override in overrides for word in ("-c", override))
+
+
+def quiet(call: Call) -> tuple[str, ...]:
+    """Returns the overrides of a call. Codex takes a snapshot of the user's shell only if the call is about that."""
+    return as_words((*QUIET, f"{SNAPSHOT}={'true' if call.shell_snapshot else 'false'}"))
 
 
 def policy_of(policy: Policy, world: World, call: Call) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pytest_codexsandbox.errors import InputError
-from pytest_codexsandbox.matrix.plan import OWN_CALL, digest, make
+from pytest_codexsandbox.matrix.plan import NO_SNAPSHOT, OWN_CALL, digest, make
 from pytest_codexsandbox.matrix.requirements import why_not_applicable, why_not_there
 from pytest_codexsandbox.matrix.select import Selection, is_standing
 from pytest_codexsandbox.model.act import Act, Call
@@ -319,6 +319,16 @@ def test_a_call_that_every_door_can_make_is_asked_at_each() -> None:
     plan = make("local", (cell(),), (START, OUTSIDE, own), doors=traits("exec", "sandbox"), platform="linux")
     assert {key.door for key in plan.keys if key.promise == own.id} == {"exec", "sandbox"}
     assert not [one for one in plan.not_planned if own.id in one.what]
+
+
+def test_a_call_about_the_shell_of_codex_is_made_only_where_codex_starts_one() -> None:
+    own = promise("process.shell-of-codex-is-confined", call=Call(shell_snapshot=True))
+    plan = make("local", (cell(),), (START, own), doors=traits("app-server", "exec", "sandbox"), platform="linux")
+    assert {key.door for key in plan.keys if key.promise == own.id} == {"exec"}
+    left_out = [(one.what, one.why) for one in plan.not_planned if own.id in one.what]
+    assert left_out == [(f"{own.id} by {door}", NO_SNAPSHOT) for door in ("app-server", "sandbox")]
+    plan = make("local", (cell(),), (START, own), doors=traits("sandbox"), platform="linux")
+    assert [one.why for one in plan.not_planned if one.what == own.id] == [NO_SNAPSHOT]
 
 
 def test_a_promise_that_no_door_of_the_plan_can_be_asked_is_left_out_with_the_reason() -> None:

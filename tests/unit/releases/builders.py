@@ -160,6 +160,8 @@ class Machine:
         ("features", "--help"): "Usage: codex features <COMMAND>\n",
     }
 
+    features = "shell_snapshot    stable             true\nshell_tool        stable             true\n"
+
     def __init__(self, *, npm: Mapping[str, Any] | None = None) -> None:
         self.npm: dict[str, Any] = dict(npm or {})
         self.pypi: dict[str, Any] = {}
@@ -180,6 +182,8 @@ class Machine:
         """A modern Codex of the version that its script says."""
         if words == ("--version",):
             return said("codex-cli " + script.rpartition(" ")[2])
+        if words == ("features", "list"):
+            return said(self.features)
         if words[:2] == ("features", "list"):
             return said(code=1, stderr="Error: default_permissions refers to unknown built-in profile")
         return said(self.HELP.get(words, "Codex CLI\n\nUsage: codex [OPTIONS] [PROMPT]\n"))

@@ -28,6 +28,14 @@ def test_a_modern_codex_is_read(binary: str, cache: Path) -> None:
     assert found.permission_profile_flag == "--permission-profile"
     assert (found.app_server, found.exec_server, found.mcp_server, found.doctor) == (True, True, False, True)
     assert not found.bundled_bwrap
+    assert found.shell_snapshot
+
+
+@pytest.mark.parametrize("features", ["", "shell_snapshot_v2  under development  false\n", "  shell_snapshot  on\n"])
+def test_a_feature_that_is_not_listed_by_its_name_is_none(binary: str, cache: Path, features: str) -> None:
+    run = Machine()
+    run.features = features
+    assert not probe(binary, run=run, home=cache).shell_snapshot
 
 
 def test_it_is_asked_in_a_world_built_from_nothing_that_is_gone_afterwards(binary: str, cache: Path) -> None:

@@ -80,6 +80,13 @@ def test_a_policy_is_all_in_overrides_behind_the_subcommand(door: Any, policy: s
     )
 
 
+@pytest.mark.parametrize("takes", [False, True])
+def test_codex_takes_a_snapshot_of_the_shell_only_where_the_call_is_about_it(*, takes: bool) -> None:
+    found = settings(codex_of(asked(ExecDoor(), WORKSPACE_WRITE, shell_snapshot=takes)))
+    assert found["features"]["shell_snapshot"] is takes
+    assert settings(codex_of(asked(AppServerDoor(), WORKSPACE_WRITE)))["features"]["shell_snapshot"] is False
+
+
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
 def test_the_own_words_of_a_call_are_heard_too(door: Any) -> None:
     made = asked(
