@@ -199,3 +199,28 @@ def test_the_preset_over_profiles_asks_whether_a_sandbox_starts_and_nothing_else
     kept = [promise.id for promise in there if not any(fnmatch.fnmatchcase(promise.id, glob) for glob in matrix.skip)]
     assert {name.partition(".")[0] for name in kept} == {"start", "trust"}
     assert all(any(fnmatch.fnmatchcase(promise.id, glob) for promise in there) for glob in matrix.skip)
+
+
+@pytest.mark.parametrize("release", ["0.99.0", "0.114.0", "0.128.0", "0.145.0", "0.149.0"])
+def test_root_keeps_capabilities_where_something_gives_it_any(release: str) -> None:
+    """Landlock adds none, so a root without any has none inside. A user namespace of bubblewrap gives root all."""
+    known = expectation_files.load((data_folder("matrix") / "expectations" / "known.toml",))
+    about = [one.where for one in known if one.promise == "process.no-capabilities"]
+    places = {"": {"environment": "debian-12~host~local"}}
+    for path in (data_folder("matrix") / "profiles").glob("*.toml"):
+        places[path.stem] = {"environment": f"a~{path.stem}~root", "profile": path.stem}
+    covered = {
+        name
+        for name, axes in places.items()
+        for where in about
+        if fits(where, {"user": "root", "codex": release, **axes}, version=release)
+    }
+    release_number = tuple(map(int, release.split(".")))
+    without_any = {
+        path.stem
+        for path in (data_folder("matrix") / "profiles").glob("*.toml")
+        if "ALL" in tomllib.loads(path.read_text(encoding="utf-8")).get("cap_drop", ())
+    }
+    assert without_any == {"cap-drop-all"}
+    wanted = set() if release_number >= (0, 149) else set(places)
+    assert covered == wanted - (without_any if release_number < (0, 115) else set())
