@@ -98,6 +98,13 @@ def shipped_part(selection: Selection) -> Selection:
     return msgspec.structs.replace(selection, only=only, skip=skip)
 
 
+def only_own_tests(selection: Selection, names: Names) -> bool:
+    """Checks whether every glob of --codex-only that fits a promise is about a user's own tests."""
+    globs = selection.only_globs
+    others = [glob for glob in globs if not glob.startswith(USER)]
+    return len(others) < len(globs) and not any("promise" in names.kinds(glob) for glob in others)
+
+
 def calls_left_out(taken: Iterable[str], promises: Iterable[Promise]) -> tuple[str, ...]:
     """Returns the promises with a Codex call of their own that fit no glob of a matrix file's `own_calls`."""
     globs = tuple(taken)

@@ -22,7 +22,7 @@ from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix import expectations
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.matrix.load import MatrixFile
-from pytest_codexsandbox.matrix.select import Selection
+from pytest_codexsandbox.matrix.select import Names, Selection, is_standing, only_own_tests
 from pytest_codexsandbox.model import private_paths
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.plan import Plan
@@ -138,7 +138,16 @@ class PytestRun:
         return grouped
 
     def keys_of(self, promise: Promise) -> list[Key]:
-        return self._keys.get(promise.id, [])
+        """Returns the planned keys of a shipped promise; none where --codex-only names the user's own tests alone.
+
+        The plan holds them nevertheless: it says where a baseline check stands beside the user's tests.
+        """
+        return [] if self._only_own_tests and not is_standing(promise.id) else self._keys.get(promise.id, [])
+
+    @cached_property
+    def _only_own_tests(self) -> bool:
+        names = Names(cells=tuple(self.cells_by_id), promises=tuple(self.promises), policies=())
+        return not self.only_shipped and only_own_tests(self.selection, names)
 
     def order(self) -> Callable[[Key], KeyPlace]:
         """Returns the canonical order of keys, the user's own tests included."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_codexsandbox.model.command import Command
+from pytest_codexsandbox.registry import data_folder
 from pytest_codexsandbox.system import process
 from tests.fakes.machine import installed_codex
 from tests.plugin.conftest import Matrix
@@ -33,6 +34,21 @@ def test_own_tests_are_selected_by_their_promise_ids(matrix: Matrix) -> None:
     one, two = "user.test-mine-py-test-one", "user.test-mine-py-test-two"
     assert _mine(matrix, "test_mine.py", f"--codex-only={one}")[0] == {one: "conforms"}
     assert _mine(matrix, "test_mine.py", f"--codex-skip={one}")[0] == {two: "violates"}
+
+
+def test_globs_about_own_tests_leave_out_the_shipped_promises_of_a_folder(matrix: Matrix) -> None:
+    folder = str(data_folder("scenarios") / "network")
+    one, shipped = "user.test-mine-py-test-one", "network.loopback-http-refused"
+
+    def asked(*globs: str) -> set[str]:
+        run = matrix.run("test_mine.py", folder, f"--codex-only={','.join(globs)}", "--collect-only", "-q", files=FILES)
+        assert "INTERNALERROR" not in run.out
+        found = {one: "::test_one[", shipped: "test_codex_network.py", "start": "test_codex_start.py"}
+        return {name for name, text in found.items() if text in run.out}
+
+    assert asked("user.*") == asked("user.*", "workspace-write") == {one, "start"}
+    assert asked("user.*", shipped) == asked("*") == {one, shipped, "start"}
+    assert asked(shipped) == {shipped, "start"}
 
 
 def test_a_standing_promise_that_has_no_place_in_the_plan_is_left_aside(matrix: Matrix) -> None:
