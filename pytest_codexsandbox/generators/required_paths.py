@@ -44,10 +44,23 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def made(generator: Generator, *, codex: str = "") -> Invocation:
-    """Returns how to start a generator. Raises InputError if its program, module or entry point is missing.
+    """Returns how to start a generator. Raises InputError if its program, module or entry point is missing, or if this
+    user may not look at its files.
 
     `codex`: the program of the cell.
     """
+    try:
+        return _made(generator, codex)
+    except PermissionError as problem:
+        raise InputError(
+            f"the files that the generator {generator.name} needs cannot be listed",
+            where=str(problem.filename or generator.spec),
+            why=f"{problem.strerror or problem}: the user of this run may not look there",
+            next_step="let this user read that folder, or put a program that this user may read first on PATH",
+        ) from problem
+
+
+def _made(generator: Generator, codex: str) -> Invocation:
     scheme = generator.spec.scheme
     if scheme in ("py", "ep"):
         return _of_function(generator, codex)

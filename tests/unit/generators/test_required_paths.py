@@ -1,5 +1,6 @@
 """What a generator is made of is found without starting it, and no more than that is shown to it."""
 
+import errno
 import re
 import sys
 from pathlib import Path
@@ -42,6 +43,32 @@ def test_a_program_beside_who_asks_is_found_with_its_folder(home: Path) -> None:
     found = made(one("./tools/gen.sh @CONFIG@", home / "project"))
     assert found.argv == (str(tool), "@CONFIG@")
     assert str(home / "project") in found.readable
+
+
+@pytest.mark.parametrize("whose", ["generator", "interpreter"])
+def test_a_prefix_that_the_user_may_not_read_is_one_clear_error(
+    home: Path, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    closed = home / "venv/pyvenv.cfg"
+    tool = program(home / "venv/bin/tool")
+    closed.write_text("home = /usr/bin\n")
+    read = Path.read_text
+
+    def refused(path: Path, *words: Any, **named: Any) -> str:
+        if path == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return read(path, *words, **named)
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    if whose == "interpreter":  # one that the generator may start: it is found on PATH
+        program(tool.parent / "node")
+    generator = one("cmd:tool @CONFIG@" if whose == "generator" else "cmd:sh @CONFIG@", home)
+    for ask in (made, check):
+        with pytest.raises(InputError, match="cannot be listed") as caught:
+            ask(generator)
+        assert (caught.value.where, "Permission denied" in caught.value.why) == (str(closed), True)
+        assert caught.value.next_step
 
 
 def test_a_file_among_its_words_is_made_absolute_and_nothing_else_is(home: Path) -> None:
