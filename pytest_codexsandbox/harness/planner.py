@@ -12,15 +12,17 @@ from pytest_codexsandbox.harness import option_conflicts
 from pytest_codexsandbox.harness.durations import work_of
 from pytest_codexsandbox.harness.key_order import KeyPlace, key_order
 from pytest_codexsandbox.harness.planned_cells import environment_named, expand_cells, for_listing
-from pytest_codexsandbox.harness.planning_facts import PlanningFacts, gather_facts
+from pytest_codexsandbox.harness.planning_facts import PlanningFacts, gather_facts, local_environments
 from pytest_codexsandbox.harness.request_parts import RequestParts
 from pytest_codexsandbox.harness.run_request import RunRequest
 from pytest_codexsandbox.matrix.budget import Budget, within
-from pytest_codexsandbox.matrix.expand import Expanded
+from pytest_codexsandbox.matrix.container_cells import environments
+from pytest_codexsandbox.matrix.expand import Expanded, arch_of
 from pytest_codexsandbox.matrix.load import MatrixFile
 from pytest_codexsandbox.matrix.plan import make
-from pytest_codexsandbox.matrix.select import calls_left_out, shipped_part
+from pytest_codexsandbox.matrix.select import Names, calls_left_out, selected_cells, shipped_part
 from pytest_codexsandbox.model.cell import Cell, EnvironmentSpec
+from pytest_codexsandbox.model.ids import cell_id
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.promise import Promise
@@ -46,7 +48,36 @@ class Planner:
             workers=asked.workers,
             hosts=asked.docker_hosts,
             scale=asked.timeout_scale,
+            wanted=self._is_selected,
         )
+
+    def _is_selected(self, environment: str) -> bool:
+        """Checks whether the selection leaves a cell of a container environment over. Nothing is asked about others.
+
+        Of cells picked by pairs, those that are not available decide which others stand in for them. Generators give
+        cells other names. There every environment is asked about.
+        """
+        return not self._are_cells_certain or any(
+            cell_id(environment, f"codex-{one.label}") in self._selected for one in self.parts.subjects
+        )
+
+    @cached_property
+    def _are_cells_certain(self) -> bool:
+        containers, pairs = self.parts.matrix.containers, self.request.pairs
+        strength = pairs if pairs is not None else containers.pairs if containers else 0
+        return not (strength or self.parts.generator_axis)
+
+    @cached_property
+    def _selected(self) -> frozenset[str]:
+        parts = self.parts
+        there = environments(parts.matrix, arch=arch_of(local_environments())).values()
+        names = Names(
+            cells=tuple(cell_id(spec.id, f"codex-{one.label}") for spec in there for one in parts.subjects),
+            promises=tuple(parts.promises),
+            policies=parts.policies,
+            doors=parts.doors,
+        )
+        return selected_cells(parts.selection, names)
 
     def change_cells(self, found: Expanded) -> Expanded:
         """Returns the cells as hooks of third parties change them."""

@@ -3,7 +3,7 @@
 The process that the user started gathers the facts once and passes them to its workers, so that all make the same plan.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -48,10 +48,12 @@ def gather_facts(
     hosts: Sequence[str] = (),
     why_not: WhyNot | None = None,
     scale: float = 1.0,
+    wanted: Callable[[str], bool] = lambda _: True,
 ) -> PlanningFacts:
     """Reads files and starts nothing. Queries backends and registries, within a few seconds, for facts that no file
-    has."""
-    asked = environments(matrix, arch=arch_of(local_environments()))
+    has. `wanted`: whether anything is asked about a container environment, by its id."""
+    possible = environments(matrix, arch=arch_of(local_environments()))
+    asked = {names: spec for names, spec in possible.items() if wanted(spec.id)}
     foreseen = Availability(why_not=why_not) if why_not else check_availability(tuple(asked.values()), hosts)
     forecasts = feasibility.forecasts(subjects, cache_folder(), limit=REGISTRY_LIMIT * scale)
     lacks = [feasibility.lack(CONTAINERS, foreseen.fault)] if foreseen.fault else []

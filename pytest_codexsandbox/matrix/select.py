@@ -98,6 +98,20 @@ def shipped_part(selection: Selection) -> Selection:
     return msgspec.structs.replace(selection, only=only, skip=skip)
 
 
+def selected_cells(selection: Selection, names: Names) -> frozenset[str]:
+    """Returns the cells that the selection does not leave out by their own names."""
+    of_cells = [globs for globs in _by_kind(selection.only_globs, names) if _kinds(globs, names) == {"cell"}]
+    return frozenset(
+        cell
+        for cell in names.cells
+        if all(_any(globs, cell) for globs in of_cells) and not _any(selection.skip_globs, cell)
+    )
+
+
+def _kinds(globs: Iterable[str], names: Names) -> set[str]:
+    return {kind for glob in globs for kind in names.kinds(glob)}
+
+
 def only_own_tests(selection: Selection, names: Names) -> bool:
     """Checks whether every glob of --codex-only that fits a promise is about a user's own tests."""
     globs = selection.only_globs
