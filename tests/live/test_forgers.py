@@ -1,24 +1,15 @@
 """The real Codex behind a wrapper that speaks in the probe's name, or takes its place."""
 
-import sys
 from collections.abc import Callable
 
 from pytest_codexsandbox.diagnosis.sandbox_state import NOT_INSPECTED
 from pytest_codexsandbox.doors.support.call_output import SECOND_ROW
-from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.harness.trial_runner import run_promises
-from pytest_codexsandbox.harness.worker_resources import WorkerOptions
-from pytest_codexsandbox.matrix.scenario_index import promises
-from pytest_codexsandbox.model.cell import SubjectSpec
 from pytest_codexsandbox.model.plan_key import Key
-from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.registry import data_folder
-from pytest_codexsandbox.releases.resolve import resolve
 from pytest_codexsandbox.selftest.fake_codex_script import GUEST
-from tests.fakes.machine import installed_codex, run_folder
+from tests.live.wrapped_codex import records_behind
 
 LEAKING = ("network.ip-socket-refused", "network.loopback-http-refused")
 # Codex with the network on; before the probe says what its sockets did, somebody else says that they were refused.
@@ -63,23 +54,8 @@ os.execv({codex!r}, [{codex!r}, *words])
 
 
 def _records(wrapping: str, chosen: Callable[[Promise], bool]) -> dict[Key, Record]:
-    with run_folder() as folder:
-        codex = installed_codex(folder / "cache").binary
-        wrapper, mark, copy = folder / "wrapper", folder / "mark", folder / "copy"
-        copy.mkdir()
-        words = {"mark": str(mark), "copy": str(copy), "fake": str(GUEST / "fake_codex.py")}
-        wrapper.write_text(wrapping.format(python=sys.executable, codex=codex, **words))
-        wrapper.chmod(0o755)
-        spec = SubjectSpec(label="forger", path=str(wrapper), as_version="0.163.0", source="path")
-        pairs = [pair for pair in promises(data_folder("scenarios")) if pair[0].topic == "start" or chosen(pair[0])]
-        return run_promises(
-            sorted(pairs, key=lambda pair: pair[0].call is not None),
-            (WORKSPACE_WRITE,),
-            resolve(spec, cache=folder / "cache"),
-            environment=this_machine(),
-            door="sandbox",
-            options=WorkerOptions(folder=folder / "worlds", cache=folder / "cache"),
-        )
+    fake = str(GUEST / "fake_codex.py")
+    return records_behind(wrapping, lambda promise: promise.topic == "start" or chosen(promise), fake=fake)
 
 
 def test_a_program_that_prints_before_the_probe_is_not_believed() -> None:

@@ -1,19 +1,9 @@
 """The real Codex behind a wrapper that lies: what is confined in one call says nothing about the next."""
 
-import sys
-
 import pytest
 
-from pytest_codexsandbox.environments.host_facts import this_machine
-from pytest_codexsandbox.harness.trial_runner import run_promises
-from pytest_codexsandbox.harness.worker_resources import WorkerOptions
-from pytest_codexsandbox.matrix.scenario_index import promises
-from pytest_codexsandbox.model.cell import SubjectSpec
-from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 from pytest_codexsandbox.model.verdict import Verdict
-from pytest_codexsandbox.registry import data_folder
-from pytest_codexsandbox.releases.resolve import resolve
-from tests.fakes.machine import installed_codex, run_folder
+from tests.live.wrapped_codex import records_behind
 
 OWN_CALL = "process.exit-code-kept"
 BOUNDARY = "protected.rename-refused"  # with a call of its own too
@@ -55,23 +45,8 @@ DEAD = "os.kill(os.getpid(), 9)"
 
 
 def _verdicts(wrapping: str, then: str = "") -> dict[str, tuple[Verdict, str]]:
-    with run_folder() as folder:
-        wrapper = folder / "wrapper"
-        codex = installed_codex(folder / "cache").binary
-        text = wrapping.format(python=sys.executable, mark=str(folder / "mark"), codex=codex, then=then)
-        wrapper.write_text(text)
-        wrapper.chmod(0o755)
-        spec = SubjectSpec(label="liar", path=str(wrapper), as_version="0.163.0", source="path")
-        pairs = [pair for pair in promises(data_folder("scenarios")) if pair[0].id in CHOSEN]
-        records = run_promises(
-            sorted(pairs, key=lambda pair: pair[0].call is not None),
-            (WORKSPACE_WRITE,),
-            resolve(spec, cache=folder / "cache"),
-            environment=this_machine(),
-            door="sandbox",
-            options=WorkerOptions(folder=folder / "worlds", cache=folder / "cache"),
-        )
-    return {key.promise: (record.verdict, record.direction) for key, record in records.items()}
+    found = records_behind(wrapping, lambda promise: promise.id in CHOSEN, then=then)
+    return {key.promise: (record.verdict, record.direction) for key, record in found.items()}
 
 
 def test_a_codex_that_drops_its_sandbox_after_the_first_call_leaks() -> None:
