@@ -145,11 +145,12 @@ def _knows_default_permissions(ask: _Ask) -> bool:
 
 
 def _has_feature(ask: _Ask, name: str) -> bool:
-    """Checks whether the binary lists a feature, on or off. Early releases have no list."""
+    """Checks whether the binary lists a feature, on or off. Early releases have no list. A feature that was taken out
+    stays in the list as `removed`, and does nothing."""
     if not ask.knows("features"):
         return False
     listed = ask("features", "list")
-    return listed.exit == 0 and re.search(rf"^{name}\s", _text(listed), re.MULTILINE) is not None
+    return listed.exit == 0 and re.search(rf"^{name}\s+(?!removed\b)\S", _text(listed), re.MULTILINE) is not None
 
 
 def _is_help_of(done: CommandResult, *words: str) -> bool:

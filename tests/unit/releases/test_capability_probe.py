@@ -31,8 +31,18 @@ def test_a_modern_codex_is_read(binary: str, cache: Path) -> None:
     assert found.shell_snapshot
 
 
-@pytest.mark.parametrize("features", ["", "shell_snapshot_v2  under development  false\n", "  shell_snapshot  on\n"])
-def test_a_feature_that_is_not_listed_by_its_name_is_none(binary: str, cache: Path, features: str) -> None:
+@pytest.mark.parametrize(
+    "features",
+    [
+        "",
+        "shell_snapshot_v2  under development  false\n",
+        "  shell_snapshot  on\n",
+        "shell_snapshot    removed            true\n",
+    ],
+)
+def test_a_feature_that_is_not_listed_by_its_name_or_was_removed_is_none(
+    binary: str, cache: Path, features: str
+) -> None:
     run = Machine()
     run.features = features
     assert not probe(binary, run=run, home=cache).shell_snapshot
