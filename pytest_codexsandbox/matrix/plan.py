@@ -27,6 +27,7 @@ from pytest_codexsandbox.suite_protocols import Side
 EVERYTHING = Selection()
 OWN_CALL: Final = "such a door runs only the acts of the battery, and no separate call"
 NO_SNAPSHOT: Final = "Codex starts no shell of the user beside a command at such a door"
+OF_DOORS: Final = frozenset({OWN_CALL, NO_SNAPSHOT})
 
 
 class SuiteSides(msgspec.Struct, frozen=True, kw_only=True):
@@ -258,9 +259,9 @@ def _left_out(
     names: Names, keys: tuple[Key, ...], steps: _Steps, promises: Sequence[Promise], doors: Sequence[DoorTraits]
 ) -> tuple[NotPlanned, ...]:
     """Returns cells, doors, policies and promises without any key, each with its reason. Partly planned ones are not
-    listed."""
+    listed. One door's reason does not count where another door would have the name but for the selection."""
     by_name: dict[str, str] = {}
-    for names_of_step, why in steps.reasons.items():
+    for names_of_step, why in sorted(steps.reasons.items(), key=lambda step: step[1] in OF_DOORS):
         for name in names_of_step:
             by_name.setdefault(name, why)
     planned = {name for key in keys for name in (key.cell, key.door, key.policy, key.promise)}

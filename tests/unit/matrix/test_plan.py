@@ -331,6 +331,21 @@ def test_a_call_about_the_shell_of_codex_is_made_only_where_codex_starts_one() -
     assert [one.why for one in plan.not_planned if one.what == own.id] == [NO_SNAPSHOT]
 
 
+@pytest.mark.parametrize("call", [Call(shell_snapshot=True), Call(stdin=b"said")], ids=["snapshot", "own call"])
+def test_the_selection_is_the_reason_where_one_door_could_be_asked(call: Call) -> None:
+    own = promise("process.own-call", call=call)
+    for doors in (("exec", "sandbox"), ("sandbox", "exec")):
+        plan = make(
+            "local",
+            (cell(),),
+            (START, OUTSIDE, own),
+            doors=traits(*doors),
+            selection=Selection(only=("filesystem.*",)),
+            platform="linux",
+        )
+        assert [one.why for one in plan.not_planned if one.what == own.id] == ["not among --codex-only"]
+
+
 def test_a_promise_that_no_door_of_the_plan_can_be_asked_is_left_out_with_the_reason() -> None:
     own = promise("process.stdin-arrives", call=Call())
     plan = make("local", (cell(),), (START, OUTSIDE, own), doors=traits("app-server"), platform="linux")
