@@ -38,7 +38,7 @@ from pytest_codexsandbox.model.suite_traits import SANDBOX
 from pytest_codexsandbox.registry import data_folder, default_door, doors
 from pytest_codexsandbox.releases.known_releases import installed
 from pytest_codexsandbox.selftest import AT_EVERY_DOOR, AT_ONE_DOOR, FAKES, GOOD, Fake, subject
-from pytest_codexsandbox.selftest.kill_rules import OWN, STANDING, Fault, KillResult, faults, is_wanted
+from pytest_codexsandbox.selftest.kill_rules import OWN, Fault, KillResult, faults, is_wanted
 
 EXAMPLES: Final = (
     "codexsandbox selftest",
@@ -64,15 +64,22 @@ def run(options: argparse.Namespace) -> int:
     everything = scenario_index.promises(data_folder("scenarios"))
     pairs = select(options.only, everything)
     named, writers = divided(options.subject)
-    fakes = about(named, pairs, everything) if named else ()
+    asked = about(named, pairs, everything)
     writers = tuple(one for one in writers if options.only == "*" or options.subject)
     if options.list:
-        print("\n".join(f"{fake.name:<26} {fake.wrong or 'keeps every promise'}" for fake in (*fakes, *writers)))
+        print("\n".join(f"{fake.name:<26} {fake.wrong or 'keeps every promise'}" for fake in (*asked, *writers)))
         return 0
     if not sys.platform.startswith("linux"):
         raise InputError("selftest needs Linux", why=NEEDS_LINUX)
     started = time.monotonic()
-    at_doors = {door: through(door, fakes, pairs, everything) for door in AT_ONE_DOOR}
+    fakes = about(asked, riding(pairs, default_door("commands")), everything)
+    at_doors = {door: through(door, asked, pairs, everything) for door in AT_ONE_DOOR}
+    if not any((fakes, writers, *at_doors.values())):
+        raise InputError(
+            f"no subject is left that is asked {options.only!r}",
+            why=f"{', '.join(options.subject) or 'every subject'}: about other promises",
+            next_step="codexsandbox selftest --list --only GLOB   (lists the subjects)",
+        )
     with progress(total=len(fakes) + len(writers) + sum(map(len, at_doors.values()))) as say:
         killing, others = kill(fakes, pairs, at_doors, say=say)
         if writers:
@@ -130,15 +137,25 @@ def select(glob: str, pairs: Pairs) -> Pairs:
 
 def about(fakes: tuple[Fake, ...], pairs: Pairs, everything: Pairs) -> tuple[Fake, ...]:
     """Returns the mutants that the selected promises are about. Others are kept where a selected promise asks them."""
-    for_good = any(promise.topic not in STANDING for promise, _ in pairs)
-    for_mute = any(promise.call is None for promise, _ in pairs)
     left_out = {promise.id for promise, _ in everything} - {promise.id for promise, _ in pairs}
     kept = [(fake, tuple(name for name in fake.caught_by if name not in left_out)) for fake in fakes]
     return tuple(
         msgspec.structs.replace(fake, caught_by=names)
         for fake, names in kept
-        if names or (fake.kind == "mute" and for_mute) or (fake.kind == "good" and for_good)
+        if names or (fake.kind != "mutant" and _is_asked(fake, pairs))
     )
+
+
+def _is_asked(fake: Fake, pairs: Pairs) -> bool:
+    """Checks whether a subject would run any of these promises under its policies."""
+    promises = {promise.id: promise for promise, _ in pairs}
+    keys = (
+        Key(cell=fake.name, door="", policy=policy, promise=promise.id)
+        for promise in promises.values()
+        for policy in promise.policies
+        if policy in fake.policies
+    )
+    return any(is_wanted(fake, promises, key) for key in keys)
 
 
 def through(door: str, fakes: tuple[Fake, ...], pairs: Pairs, everything: Pairs) -> tuple[Fake, ...]:
@@ -164,7 +181,10 @@ def with_needs(pairs: Pairs, fake: Fake) -> Pairs:
 def at(killing: KillResult) -> tuple[Fault, ...]:
     """Returns the faults at another door, with its name."""
     door = next((key.door for records in killing.records.values() for key in records), "")
-    return tuple(msgspec.structs.replace(fault, who=f"{fault.who} by {door}") for fault in faults(killing, whole=False))
+    return tuple(
+        msgspec.structs.replace(fault, who=f"{fault.who}{selftest_table.BY}{door}")
+        for fault in faults(killing, whole=False)
+    )
 
 
 def kill(

@@ -1,7 +1,7 @@
 """The kill matrix as text: promises × subjects, 80 columns unless all of it is asked for."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pytest_codexsandbox.model.verdict import SIGNS, Verdict
@@ -9,6 +9,7 @@ from pytest_codexsandbox.selftest.fake import Fake
 from pytest_codexsandbox.selftest.kill_rules import OWN, Fault, KillResult, not_asked, unasked
 
 WIDTH: Final = 80
+BY: Final = " by "  # between a subject and the door, in a fault at another door than the first
 _NAME: Final = 44  # columns for a promise
 _LEGEND: Final = (
     "legend  F caught it  P conforms  U unconfined, as asked  E broken  B blocked  - not applicable  . not run"
@@ -57,14 +58,16 @@ def _fitting(fakes: tuple[Fake, ...]) -> Iterator[tuple[Fake, ...]]:
 def closing(killing: KillResult, found: tuple[Fault, ...], seconds: float) -> str:
     lines = [*(_folded(f"NOT ASKED  {name}: {why}") for name, why in unasked(killing).items())]
     lines += [_folded_fault(fault) for fault in found]
-    return "\n".join([*lines, f"{counted(killing, found)}, {len(found)} faults, {seconds:.1f} s"])
+    here = [fault for fault in found if BY not in fault.who]
+    return "\n".join([*lines, f"{counted(killing, here)}, {len(found)} faults, {seconds:.1f} s"])
 
 
-def counted(killing: KillResult, found: tuple[Fault, ...]) -> str:
+def counted(killing: KillResult, found: Iterable[Fault]) -> str:
+    """Returns the counts of one door. `found`: its faults alone."""
     bad = [fake for fake in killing.fakes if fake.kind != "good" and killing.asked(fake)]
     unasked = len([fake for fake in killing.fakes if not killing.asked(fake)])
     names = {fake.name for fake in killing.fakes}
-    survivors = {fault.who for fault in found if fault.kind == "survivor" and fault.who.partition(" by ")[0] in names}
+    survivors = {fault.who.partition(BY)[0] for fault in found if fault.kind == "survivor"} & names
     asked = sum(len(records) for records in killing.records.values())
     caught = f"{len(bad) - len(survivors)} of {len(bad)} bad subjects caught"
     return f"{len(killing.fakes)} subjects, {asked} checks: {caught}{f', {unasked} not run here' if unasked else ''}"

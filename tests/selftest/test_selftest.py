@@ -14,11 +14,14 @@ from pytest_codexsandbox.api import Trial
 from pytest_codexsandbox.commands import selftest
 from pytest_codexsandbox.diagnosis import judge
 from pytest_codexsandbox.diagnosis.judge import Judged
+from pytest_codexsandbox.errors import InputError
 from pytest_codexsandbox.matrix import scenario_index
+from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.verdict import Verdict
 from pytest_codexsandbox.registry import data_folder
-from pytest_codexsandbox.selftest import GOOD, Fake, named
+from pytest_codexsandbox.selftest import FAKES, GOOD, Fake, named
+from pytest_codexsandbox.selftest.kill_rules import is_wanted
 
 NETLINK = "network.netlink-socket-refused"
 
@@ -55,6 +58,47 @@ def test_a_selection_that_a_subject_is_not_asked_leaves_it_out(capsys: pytest.Ca
     told = json.loads(capsys.readouterr().out)
     assert told["promises"] == {"process.static-program-is-confined": ["trusts-run-static"]}
     assert [row["name"] for row in told["subjects"]] == ["good", "trusts-run-static"]
+
+
+def test_no_selection_leaves_a_subject_that_has_nothing_to_run() -> None:
+    everything = scenario_index.promises(data_folder("scenarios"))
+    sandbox = [promise.id for promise, _ in selftest.select("*", everything)]
+    for glob in (*sandbox, *{f"{name.partition('.')[0]}.*" for name in sandbox}):
+        pairs = selftest.select(glob, everything)
+        asked = selftest.about(FAKES, pairs, everything)
+        at_doors = {door: selftest.through(door, asked, pairs, everything) for door in ("app-server", "exec")}
+        at_doors["sandbox"] = selftest.about(asked, selftest.riding(pairs, "sandbox"), everything)
+        idle = [
+            (glob, door, fake.name)
+            for door, fakes in at_doors.items()
+            for fake in fakes
+            if not any(
+                set(promise.policies) & set(fake.policies)
+                and is_wanted(fake, {promise.id: promise}, Key(cell="", door=door, policy="", promise=promise.id))
+                for promise, _ in selftest.riding(pairs, door)
+            )
+        ]
+        assert not idle
+        assert any(at_doors.values()), glob
+
+
+def test_a_promise_of_one_door_is_asked_at_that_door_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--only", "process.shell-of-codex-is-confined", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["subjects"], told["faults"]) == ([], [])
+    assert {door: [row["name"] for row in rows] for door, rows in told["doors"].items()} == {
+        "exec": ["good", "open-snapshot"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("subject", "only"),
+    [("silent", "process.shell-of-codex-is-confined"), ("trusts-bash", "network.*"), ("silent", "process.copy-*")],
+)
+def test_a_run_that_would_ask_nothing_is_an_error(subject: str, only: str) -> None:
+    with pytest.raises(InputError) as caught:
+        run("--subject", subject, "--only", only)
+    assert repr(only) in caught.value.what and subject in caught.value.why
 
 
 def test_it_fails_when_a_promise_is_weakened(

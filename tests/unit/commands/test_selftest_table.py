@@ -1,6 +1,8 @@
 """The kill matrix as text: narrow, complete, and plain about what is wrong."""
 
-from pytest_codexsandbox.commands.selftest_table import WIDTH, closing, compact, whole
+import re
+
+from pytest_codexsandbox.commands.selftest_table import WIDTH, closing, compact, counted, whole
 from pytest_codexsandbox.model.plan_key import Key
 from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 from pytest_codexsandbox.model.promise import Promise
@@ -69,3 +71,11 @@ def test_the_closing_lines_say_each_fault_and_the_counts() -> None:
     assert text.startswith("SURVIVES late: ") and "a.b says conforms" in text
     assert f"{len(FAKES) - 2} of {len(FAKES) - 1} bad " in text and ", 1 faults, 1.0 s" in text
     assert len({fault.who for fault in faults(killing, whole=True) if fault.kind == "survivor"}) == mute
+
+
+def test_a_subject_that_survives_at_another_door_alone_was_caught_at_this_one() -> None:
+    killing = every_pair(Verdict.CONFORMS)
+    found = tuple(Fault(kind="survivor", who=f"late by {door}", why="nothing was run") for door in ("exec", "other"))
+    bad = len(FAKES) - 1
+    assert re.findall(r"(\d+) of (\d+)", closing(killing, found, 1.0)) == [(str(bad), str(bad))]
+    assert re.findall(r"(\d+) of (\d+)", counted(killing, found)) == [(str(bad - 1), str(bad))]
