@@ -16,6 +16,7 @@ from pytest_codexsandbox.model.promise import Promise
 
 STANDING: Final = ("start", "trust")  # topics that are in every plan
 _FILE: Final = "the matrix file's skip"
+NOT_AMONG: Final = "not among --codex-only"
 _SKIPPED: Final = "skipped by the matrix file"
 _CALL_LEFT_OUT: Final = "needs a call of its own, and is not among the own_calls of the matrix file"
 USER: Final = "user."  # promises of a user's own tests, known once pytest has collected them
@@ -171,7 +172,7 @@ class Selector:
         mine = {cell, door, policy, promise}
         if all(group & mine for group in self._only):
             return ""
-        return "not among --codex-only"
+        return NOT_AMONG
 
 
 def _by_kind(globs: Iterable[str], names: Names) -> list[tuple[str, ...]]:

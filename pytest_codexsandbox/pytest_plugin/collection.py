@@ -184,7 +184,7 @@ class Collector:
             cells=run.cells,
             own=run.user_promises,
             not_applicable=dict(own_not_applicable(run, keys)),
-            deselected=self._missing_from(keys),
+            deselected=(*self._missing_from(keys), *run.withheld.values()),
         )
 
 

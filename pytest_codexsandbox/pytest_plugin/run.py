@@ -22,11 +22,11 @@ from pytest_codexsandbox.harness.worker_resources import WorkerOptions
 from pytest_codexsandbox.matrix import expectations
 from pytest_codexsandbox.matrix.generator_cells import GeneratorSet
 from pytest_codexsandbox.matrix.load import MatrixFile
-from pytest_codexsandbox.matrix.select import Names, Selection, is_standing, only_own_tests
+from pytest_codexsandbox.matrix.select import NOT_AMONG, Names, Selection, is_standing, only_own_tests
 from pytest_codexsandbox.model import private_paths
 from pytest_codexsandbox.model.cell import Cell
 from pytest_codexsandbox.model.plan import Plan
-from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Record
 from pytest_codexsandbox.model.suite_index import SuiteIndex
@@ -54,6 +54,7 @@ class PytestRun:
         self.user_promises: dict[str, Promise] = {}
         self.events = TerminalEvents(config, self.worker)  # the next report carries what is pending
         self.attempts: dict[Key, int] = {}
+        self.withheld: dict[str, NotPlanned] = {}  # promises of the given paths that `keys_of` kept back
 
     # ---- pure: what could be planned
     @cached_property
@@ -142,7 +143,11 @@ class PytestRun:
 
         The plan holds them nevertheless: it says where a baseline check stands beside the user's tests.
         """
-        return [] if self._only_own_tests and not is_standing(promise.id) else self._keys.get(promise.id, [])
+        keys = self._keys.get(promise.id, [])
+        if not keys or is_standing(promise.id) or not self._only_own_tests:
+            return keys
+        self.withheld[promise.id] = NotPlanned(what=promise.id, why=NOT_AMONG)
+        return []
 
     @cached_property
     def _only_own_tests(self) -> bool:

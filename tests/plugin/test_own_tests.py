@@ -51,6 +51,16 @@ def test_globs_about_own_tests_leave_out_the_shipped_promises_of_a_folder(matrix
     assert asked(shipped) == {shipped, "start"}
 
 
+def test_the_plan_names_the_promises_of_a_folder_that_globs_about_own_tests_leave_out(matrix: Matrix) -> None:
+    folder = str(data_folder("scenarios") / "network")
+    shipped = "network.loopback-http-refused"
+    run = matrix.run("test_mine.py::test_one", folder, "--codex-only=user.*", files=FILES)
+    assert run.code == 0, run.out
+    assert [row.why for row in run.journal.plan.not_planned if row.what == shipped] == ["not among --codex-only"]
+    planned = {key.promise for key in run.journal.plan.keys}
+    assert shipped not in planned and [name for name in planned if name.endswith("test-one")]
+
+
 def test_a_standing_promise_that_has_no_place_in_the_plan_is_left_aside(matrix: Matrix) -> None:
     """Generators have a standing promise of their own; these globs leave out the only place where it is asked."""
     words = ("test_mine.py", "--codex-generator=good", "--codex-only=sqlite.*,user.*", "--collect-only", "-q")
