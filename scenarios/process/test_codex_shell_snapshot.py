@@ -7,8 +7,10 @@ from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
 SECURITY = "https://developers.openai.com/codex/agent-approvals-security#sandbox-and-approvals"
 OF_THE_ACT = "started by the act"
 LEFT, RAN = "@OUTSIDE@/@NAME@-", "@WORKSPACE@/@NAME@-"
+KEPT = "kept-snapshot"
 # A shell says by its own words who started it: the act, Codex for the command (the probe), or Codex for itself. It does
-# so without another program: /proc/self is that of the shell.
+# so without another program: /proc/self is that of the shell. A shell whose file is in the workspace has tried the one
+# outside before.
 STARTUP = f"""\
 who=codex
 while IFS= read -r line || [ -n "$line" ]; do
@@ -17,12 +19,12 @@ while IFS= read -r line || [ -n "$line" ]; do
         *'@PROBE@'*) who=command ;;
     esac
 done < /proc/self/cmdline
-{{ echo ran > '{RAN}'$who; }} 2> /dev/null
 {{ echo let through > '{LEFT}'$who; }} 2> /dev/null
+{{ echo ran > '{RAN}'$who; }} 2> /dev/null
 :
 """
 # Codex starts its shell beside the turn, which may end before. So the act waits for that shell and its snapshot, where
-# there is a Codex. It prints the snapshot's name.
+# there is a Codex. It prints the snapshot's name after a word of its own: /etc/profile may print something too.
 WAIT = f"""\
 : {OF_THE_ACT}
 turns=100
@@ -31,7 +33,7 @@ until [ -z "$CODEX_SANDBOX_NETWORK_DISABLED" ] || [ $turns = 0 ] || {{ [ -e '{RA
     turns=$((turns - 1))
     sleep 0.1
 done
-kept
+for name in $(kept); do echo "{KEPT} $name"; done
 :
 """
 FILES = (".profile", ".bashrc", ".zshenv")  # read by the shells of the snapshot: sh, bash and zsh
@@ -68,7 +70,7 @@ def test_the_shell_that_codex_starts_for_itself_is_confined(trial: Trial) -> Non
         (place, who): trial.look(place + who, act="shell").kind for place in (LEFT, RAN) for who in ("act", "codex")
     }
     plain = {place: trial.control_look(f"{place}act", act="shell").kind for place in (LEFT, RAN)}
-    kept = trial.row("shell").value.split()
+    kept = [line for line in trial.row("shell").value.splitlines() if line.startswith(f"{KEPT} ")]
     refused = seen[RAN, "act"] == "file" and seen[LEFT, "act"] == "missing"
     trial.says(
         "shell",
