@@ -13,6 +13,7 @@ from pytest_codexsandbox.diagnosis.builtin_causes import TEST_IS_WRONG
 from pytest_codexsandbox.harness.act_effects import differs, ending
 from pytest_codexsandbox.model.observation import Observation
 from pytest_codexsandbox.model.plan_key import Key
+from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.record import Basis, Evidence, Record
 from pytest_codexsandbox.model.verdict import Direction, Verdict
 
@@ -37,6 +38,13 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     held: bool  # False: nothing in this run can be attributed to the sandbox
     direction: Direction = ""
     reason: str = ""
+
+
+def promise_of_test(id: str, *, source: str = "", policies: tuple[str, ...] = (), title: str = "") -> Promise:
+    """Returns the promise of a user's own test. All of them need a sandbox, and nothing else of the environment."""
+    return Promise(
+        id=id, kind="capability", severity="medium", needs="sandbox", source=source, policies=policies, title=title
+    )
 
 
 def compared(seen: Observation, control: Observation | None) -> Compared:

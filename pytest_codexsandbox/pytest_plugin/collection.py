@@ -17,13 +17,13 @@ from pytest_codexsandbox.harness.baseline_checks import STANDING
 from pytest_codexsandbox.harness.planner import narrow
 from pytest_codexsandbox.harness.suites.installed import installed_suites
 from pytest_codexsandbox.harness.user_arguments import policies_of
+from pytest_codexsandbox.harness.user_command import promise_of_test
 from pytest_codexsandbox.matrix.requirements import why_not_applicable
 from pytest_codexsandbox.matrix.scenario_index import FILES, load
 from pytest_codexsandbox.matrix.select import USER, Names, Selector, check_user, is_standing
 from pytest_codexsandbox.model.plan import Plan
 from pytest_codexsandbox.model.plan_key import Key, NotPlanned
 from pytest_codexsandbox.model.policy import WORKSPACE_WRITE
-from pytest_codexsandbox.model.promise import Promise
 from pytest_codexsandbox.model.redact import nameable
 from pytest_codexsandbox.model.suite_traits import SANDBOX as DEFAULT_SUITE
 from pytest_codexsandbox.pytest_plugin import deferred_errors
@@ -302,11 +302,8 @@ def user_keys(run: PytestRun, metafunc: pytest.Metafunc) -> Iterable[Key]:
         policies_of(marker.args, marker.kwargs, test=metafunc.definition.nodeid) if marker else (WORKSPACE_WRITE,)
     )
     slug = nameable(re.sub(r"[^a-z0-9]+", "-", metafunc.definition.nodeid.lower()).strip("-"))
-    promise = Promise(
-        id=f"{USER}{slug}",
-        kind="capability",
-        severity="medium",
-        needs="sandbox",
+    promise = promise_of_test(
+        f"{USER}{slug}",
         source=metafunc.definition.nodeid,
         policies=policies,
         title=metafunc.function.__name__.removeprefix("test_").replace("_", " "),

@@ -58,7 +58,7 @@ OTHER_MEANINGS: Final = {
     ("pytest_codexsandbox/model/promise.py", "sandbox"): (1, NEEDED),
     ("pytest_codexsandbox/model/suite_traits.py", "sandbox"): (1, "the name of a suite"),
     ("pytest_codexsandbox/model/verdict.py", "unconfined"): (1, VERDICT),
-    ("pytest_codexsandbox/pytest_plugin/collection.py", "sandbox"): (1, NEEDED),
+    ("pytest_codexsandbox/harness/user_command.py", "sandbox"): (1, NEEDED),
     ("pytest_codexsandbox/pytest_plugin/recorder.py", "sandbox"): (1, BLAMED),
     ("pytest_codexsandbox/releases/capability_probe.py", "app-server"): (1, COMMAND_LINE),
     ("pytest_codexsandbox/releases/capability_probe.py", "sandbox"): (5, COMMAND_LINE),

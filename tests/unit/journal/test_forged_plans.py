@@ -69,8 +69,18 @@ def rule_out_the_start_for_no_requirement(found: list[Line]) -> None:
     _rule_out(found, results(found, "violates", START)[0], NEIGHBOUR)
 
 
+def require_something_for_a_test_of_the_user(found: list[Line]) -> None:
+    """Its calls are taken out as well, so that none is left that no result names."""
+    of_test = results(found, promise="user.test-writes-outside")
+    _row(found, "user.test-writes-outside")["requires"] = ["network:own"]
+    gone = {name for line in of_test for name in line["record"]["calls"]}
+    for line in of_test:
+        _rule_out(found, line, NEIGHBOUR)
+    gone -= {name for line in results(found) for name in line["record"]["calls"]}
+    found[:] = [line for line in found if line["line"] != "call" or line["id"] not in gone]
+
+
 def name_another_user(found: list[Line]) -> None:
-    """A user's own test declares nothing that is shipped, so its requirements are those of the plan."""
     _row(found, "user.test-writes-outside")["requires"] = ["user:root"]
     for cell in one(found, "plan")["cells"]:
         cell["axes"]["user"] = "user"
@@ -83,7 +93,8 @@ def want_linux_for_one_key(found: list[Line]) -> None:
 
 RULED_OUT: tuple[Edit, ...] = (
     require_what_is_not_there, require_what_only_a_probe_answers, rule_out_for_a_free_reason, rule_out_the_start,
-    rule_out_the_start_for_no_requirement, name_another_user, want_linux_for_one_key,
+    rule_out_the_start_for_no_requirement, require_something_for_a_test_of_the_user, name_another_user,
+    want_linux_for_one_key,
 )  # fmt: skip
 
 
@@ -102,14 +113,15 @@ def test_a_plan_rules_out_only_what_its_own_lines_rule_out(
     capsys.readouterr()
 
 
-def test_a_start_is_ruled_out_by_want_of_linux_alone(tmp_path: Path) -> None:
-    """Also before the declarations of promises are compared."""
+@pytest.mark.parametrize(("edit", "promise"), [(rule_out_the_start, START), (name_another_user, "user.")])
+def test_a_key_that_the_plan_rules_out_is_found_before_declarations_are_compared(
+    edit: Edit, promise: str, tmp_path: Path
+) -> None:
     found, path = builders.lines("promises"), tmp_path / "j.ndjson"
-    key = builders.key_of(results(found, "violates", START)[0])
-    rule_out_the_start(found)
+    key = builders.key_of(results(found, "violates", promise)[0])
+    edit(found)
     builders.write(ended(sealed(found)), path)
-    (wrong,) = store.read(path).contradicted
-    assert wrong.key == key
+    assert key in {wrong.key for wrong in store.read(path).contradicted}
 
 
 def _is_forged(line: Line) -> bool:
@@ -178,6 +190,18 @@ def test_a_shipped_promise_is_what_its_scenario_declares(member: str, tmp_path: 
     journal = builders.read(sealed(found), path)
     keys = {builders.key_of(line) for line in results(found, promise=OUTSIDE)}
     assert keys and {wrong.key for wrong in journal.contradicted} >= keys
+
+
+@pytest.mark.parametrize("product", [builders.TODAY, "codexsandbox 0.2.1"])
+@pytest.mark.parametrize("member", ["suite", "kind", "severity", "needs", "requires"])
+def test_a_test_of_a_user_declares_what_all_of_them_do(member: str, product: str, tmp_path: Path) -> None:
+    found, path = builders.lines("promises"), tmp_path / "j.ndjson"
+    one(found, "run")["product"] = product
+    _row(found, "user.test-works")[member] = {**DECLARED, "suite": "generator", "kind": "hygiene"}[member]
+    journal = builders.read(sealed(found), path)
+    keys = {builders.key_of(line) for line in results(found, promise="user.test-works")}
+    wrong = {wrong.key for wrong in journal.contradicted}
+    assert keys and (wrong if product == builders.TODAY else wrong | {*journal.not_rejudged}) >= keys
 
 
 @pytest.mark.parametrize("how", ["another scenario", "another version", "both"])
