@@ -51,7 +51,7 @@ _SHOWN: Final = ("promise", "case", "attempt", "verdict", "direction", "diagnosi
 _TEXTS: Final = rb'(?:[^{}"]|"[^"\\]*(?:\\.[^"\\]*)*"|\{"\$":\["[0-9a-f]+"\]\})*\}'  # the rest of an object of texts
 # Members that most records have alike, and the rows of evidence, of which few differ from record to record.
 _ALIKE: Final = re.compile(
-    rb'(?:(?<="key":)|(?<="started":))\{' + _TEXTS + rb'|(?<="calls":)\["[^\]]*\]|\{"claim":' + _TEXTS
+    rb'(?:(?<="key":)|(?<="started":))\{' + _TEXTS + rb'|(?<="calls":)\["[^"\\]*"(?:,"[^"\\]*")*\]|\{"claim":' + _TEXTS
 )
 _RECORD: Final = defaults_of(Record, Key, Evidence, Diagnosis, RemedyHere, Basis, Started)
 

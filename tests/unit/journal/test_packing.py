@@ -219,6 +219,17 @@ def test_like_results_keep_what_differs_between_them() -> None:
     assert _packed_and_read(lines) == lines
 
 
+@pytest.mark.parametrize("text", ["a]b", "]", '"],"', "\\", "{", '}{"claim":', ',"reason":""'])
+def test_odd_texts_leave_each_line_json(text: str) -> None:
+    row = Evidence(
+        claim=text, act="a", nonce="n", call=text, control=text, control_held=True, saw=text, held=True, diff=text
+    )
+    line, packer = _result(calls=(text, "b"), reason=text, evidence=(row,)), Packer()
+    for one in packer.packed(line, msgspec.json.encode(line))[0]:
+        assert msgspec.json.decode(one)
+    assert _packed_and_read([line, line]) == [line, line]
+
+
 def test_two_parts_with_the_same_first_digits_are_two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids are the first digits of a digest. Here they are so few that most parts collide."""
     monkeypatch.setattr("pytest_codexsandbox.journal.part_store.ID", 1)
