@@ -28,8 +28,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
         return None
     from xdist.scheduler import LoadFileScheduling
 
+    class ByFile(LoadFileScheduling):  # type: ignore[misc]
+        def mark_test_pending(self, item: str) -> None:
+            """A second try of a test whose worker crashed asks for this. The rest of its file is pending already."""
+
     config.option.loadscopereorder = False  # by number of tests, the few slow ones would be the last
-    return LoadFileScheduling(config, log)
+    return ByFile(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

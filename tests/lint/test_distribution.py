@@ -11,6 +11,16 @@ from tests.lint.tracked import ROOT
 
 FILES = ("lint/test_a.py", "plugin/test_b.py", "plugin/test_c.py", "unit/test_d.py")
 FOUR = "import pytest\n\n@pytest.mark.parametrize('number', range(4))\ndef test_it(number): ...\n"
+CRASHES_ONCE = """
+import os, pathlib, pytest
+
+@pytest.mark.live
+def test_it():
+    once = pathlib.Path(__file__).with_name("once")
+    if not once.exists():
+        once.touch()
+        os._exit(1)
+"""
 TEST = re.compile(r"^\[(gw[01])\].* PASSED checks/(\S+)::", re.MULTILINE)
 
 
@@ -42,3 +52,14 @@ def test_each_file_is_on_one_worker_and_the_quick_ones_are_the_last(tmp_path: Pa
 
 def test_another_distribution_can_be_asked_for(tmp_path: Path) -> None:
     assert len(set(run(tmp_path, "--dist=each", times=2))) == 2 * len(FILES)
+
+
+def test_a_worker_that_crashed_is_replaced_and_the_test_gets_its_second_try(tmp_path: Path) -> None:
+    (tmp_path / "test_crash.py").write_text(CRASHES_ONCE)
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\nmarkers = live\n")
+    plugins = ("-p", "xdist", "-p", "rerunfailures", "-p", "no:cacheprovider")
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CODEXSANDBOX_SECOND_TRY": "1"}
+    command = [sys.executable, "-m", "pytest", "-n2", "-rR", *plugins, "test_crash.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0 and "1 passed, 1 rerun" in done.stdout, done.stdout + done.stderr
