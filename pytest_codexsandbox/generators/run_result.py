@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_codexsandbox.generators.launches import work
+from pytest_codexsandbox.guest.process_tree import MARK
 from pytest_codexsandbox.model.command import CommandResult
 from pytest_codexsandbox.model.generator import CodexLaunch, Declaration, Files, FileState, GeneratorRun
 from pytest_codexsandbox.model.printed_text import text_of
@@ -18,7 +19,7 @@ from pytest_codexsandbox.model.printed_text import text_of
 SAID: Final = 64 * 1024  # bytes kept of each stream
 RESULT_LIMIT: Final = 1024 * 1024
 _MOST_LAUNCHES: Final = 20
-_NOISE: Final = re.compile(r"CXG_.*|CODEXSANDBOX_.*|PWD|OLDPWD|SHLVL|_")
+_NOISE: Final = re.compile(rf"CXG_.*|CODEXSANDBOX_.*|{MARK}|PWD|OLDPWD|SHLVL|_")
 _VALUED: Final = (
     "-c",
     "--config",

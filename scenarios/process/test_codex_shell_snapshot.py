@@ -51,7 +51,7 @@ FILES = (".profile", ".bashrc", ".zshenv")  # read by the shells of the snapshot
             verb="run",
             params={"argv": ["sh", "-lc", WAIT], "timeout": 30},
             given=tuple(Given(kind="file", path=f"@HOME@/{name}", content=STARTUP) for name in FILES),
-            looks=tuple(place + who for place in (LEFT, RAN) for who in ("act", "codex")),
+            looks=tuple(place + who for place in (LEFT, RAN) for who in ("act", "command", "codex")),
         )
     },
     call=Call(shell_snapshot=True, timeout=60.0),

@@ -12,13 +12,14 @@ from tests.lint.tracked import ROOT
 FILES = ("lint/test_a.py", "plugin/test_b.py", "plugin/test_c.py", "unit/test_d.py")
 FOUR = "import pytest\n\n@pytest.mark.parametrize('number', range(4))\ndef test_it(number): ...\n"
 CRASHES_ONCE = """
-import os, pathlib, pytest
+import os, pathlib, time, pytest
 
 @pytest.mark.live
 def test_it():
     once = pathlib.Path(__file__).with_name("once")
     if not once.exists():
         once.touch()
+        time.sleep(1)  # the controller has heard by now how many tries the test has
         os._exit(1)
 """
 TEST = re.compile(r"^\[(gw[01])\].* PASSED checks/(\S+)::", re.MULTILINE)

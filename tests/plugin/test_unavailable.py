@@ -62,5 +62,5 @@ def test_a_known_release_that_no_network_brings_ends_the_run_before_its_first_te
     assert run.code == 4, run.out
     assert run.out.count("ERROR: ") == 1
     assert "Codex 0.136.0 " in run.out
-    assert "no tests ran" in run.out
+    assert not re.search(r"\d (passed|failed|error)", run.out), run.out
     assert not any((tmp_path / "cold" / "runs").iterdir())
